@@ -1,0 +1,1 @@
+"""The XNNPACK delegate: its payload, its rules, and how it is opened."""

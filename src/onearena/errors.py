@@ -1,0 +1,43 @@
+"""The exceptions this package raises on purpose. Everything else is a bug.
+
+Each error carries one line of text that names what was wrong and where, so that
+the command line can print it as it is.
+"""
+
+from __future__ import annotations
+
+
+class OnearenaError(Exception):
+    """Base of every error raised on purpose by this package."""
+
+
+class FormatError(OnearenaError):
+    """The bytes are not what their format says: corrupt, truncated or hostile input."""
+
+
+class UnsupportedError(OnearenaError):
+    """The input is well formed but holds something this version does not know."""
+
+
+class AnalysisError(OnearenaError):
+    """A method's instructions contradict themselves (an index out of range, a bad jump)."""
+
+
+class PlanError(OnearenaError):
+    """A planning problem is malformed, or no plan satisfies it."""
+
+
+class VerificationError(OnearenaError):
+    """A plan or a rewritten file failed verification; nothing was written."""
+
+
+class RuntimeUnavailableError(OnearenaError):
+    """The ExecuTorch runtime is needed and is not installed (``pip install onearena[run]``)."""
+
+
+class ExecutionError(OnearenaError):
+    """The ExecuTorch runtime refused to load or run a program."""
+
+
+class UsageError(OnearenaError):
+    """The caller asked for something that makes no sense (a bad option, the same path twice)."""

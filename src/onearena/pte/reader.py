@@ -1,0 +1,89 @@
+"""Opens a ``.pte``: checks the container, decodes the program, leaves the segments in the file."""
+
+from __future__ import annotations
+
+import os
+
+from onearena.errors import FormatError, OnearenaError
+from onearena.flatbuf.data import ByteRange, ByteSource, natural_alignment
+from onearena.flatbuf.decode import decode_root
+from onearena.pte.container import SEGMENT_ALIGNMENT, PteFile, Segment
+from onearena.pte.header import ExtendedHeader, read_header
+from onearena.pte.schema import FILE_IDENTIFIER, DataSegment, Program
+
+_BUNDLED_IDENTIFIER = b"BP08"
+_TRAILING_SCAN_BYTES = 4096
+
+
+def open_pte(path: str | os.PathLike[str]) -> PteFile:
+    """Opens and decodes the file at `path`; the result keeps the file mapped until closed.
+
+    Raises:
+        FormatError: not a ``.pte``, or corrupt, with the byte offset.
+        UnsupportedError: a newer schema with fields this version does not know.
+    """
+    source = ByteSource.open(path)
+    try:
+        return read_pte(source)
+    except OnearenaError:
+        source.close()
+        raise
+
+
+def read_pte(source: ByteSource) -> PteFile:
+    """Decodes a program from an open source; see :func:`open_pte`."""
+    name = source.name
+    if source.size_bytes < 8:
+        raise FormatError(f"{name}: {source.size_bytes} bytes are too few for a .pte file")
+    identifier = bytes(source.view(4, 4))
+    if identifier == _BUNDLED_IDENTIFIER:
+        raise FormatError(f"{name}: is a bundled program (BP08), not a .pte; extract the program")
+    if identifier != FILE_IDENTIFIER:
+        raise FormatError(
+            f"{name}: is not a .pte file: bytes 4-8 are {identifier!r}, expected {FILE_IDENTIFIER!r}"
+        )
+    header = read_header(source)
+    program_size = header.program_size if header else source.size_bytes
+    program = decode_root(source, 0, program_size, Program, (FILE_IDENTIFIER,), name)
+    segments = _segments(source, header, program.segments or ())
+    return PteFile(source, program, segments)
+
+
+def _segments(
+    source: ByteSource, header: ExtendedHeader | None, entries: tuple[DataSegment, ...]
+) -> tuple[Segment, ...]:
+    if not entries:
+        _refuse_trailing(source, header.program_size if header else source.size_bytes)
+        return ()
+    if header is None or header.segment_base_offset == 0:
+        raise FormatError(
+            f"{source.name}: the program lists {len(entries)} segments, but the file has no "
+            "extended header that says where they are"
+        )
+    base = header.segment_base_offset
+    result: list[Segment] = []
+    end = base
+    for index, entry in enumerate(entries):
+        start = base + entry.offset
+        if start < end:
+            raise FormatError(f"{source.name}: segment {index} overlaps the one before it")
+        end = start + entry.size
+        if end > source.size_bytes:
+            raise FormatError(
+                f"{source.name}: segment {index} ends at byte {end}, the file at "
+                f"{source.size_bytes} (truncated?)"
+            )
+        alignment = natural_alignment(start, SEGMENT_ALIGNMENT)
+        result.append(Segment((ByteRange(source, start, entry.size),), alignment))
+    _refuse_trailing(source, end)
+    return tuple(result)
+
+
+def _refuse_trailing(source: ByteSource, end: int) -> None:
+    """Bytes after the last segment belong to nothing we know: dropping them would be silent."""
+    trailing = source.size_bytes - end
+    if trailing and any(source.view(end, min(trailing, _TRAILING_SCAN_BYTES))):
+        raise FormatError(
+            f"{source.name}: {trailing} bytes after the end of the program (byte {end}) belong to "
+            "no segment"
+        )

@@ -1,0 +1,141 @@
+"""Writes a ``.pte``: to a temporary file beside the target, then renamed over it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from onearena.errors import UsageError
+from onearena.flatbuf.data import ByteRange, Chunk, Data, data_size
+from onearena.flatbuf.encode import encode_root
+from onearena.pte.container import PteFile
+from onearena.pte.header import HEADER_BYTES, HEADER_OFFSET, ExtendedHeader
+from onearena.pte.schema import FILE_IDENTIFIER, DataSegment
+
+_COPY_STEP_BYTES = 64 << 20
+
+
+def write_pte(
+    file: PteFile,
+    path: str | os.PathLike[str],
+    check: Callable[[Path], None] | None = None,
+) -> int:
+    """Writes `file` to `path` and returns its size in bytes.
+
+    The bytes go to a temporary file in the same directory; `check` is called with its path
+    and may raise to stop; only then is it renamed to `path`, so that `path` is never seen
+    half written.
+
+    Raises:
+        UsageError: `path` cannot be written, or is the source of `file`.
+    """
+    target = Path(path)
+    if file.source.descriptor is not None and target.exists() and target.samefile(file.path):
+        raise UsageError(f"{target}: output would overwrite its own input")
+    data = layout(file)
+    try:
+        return _write_atomically(data, target, check)
+    except OSError as error:
+        raise UsageError(f"{target}: cannot be written ({error.strerror})") from error
+
+
+def layout(file: PteFile) -> Data:
+    """All bytes of the file in order: FlatBuffer, padding, segments."""
+    entries, relative_size, base_alignment = _place_segments(file)
+    program = replace(file.program, segments=entries)
+    if not file.segments:
+        return encode_root(program, FILE_IDENTIFIER).data
+    encoded = encode_root(program, FILE_IDENTIFIER, reserved_bytes=HEADER_BYTES)
+    base = encoded.size_bytes + -encoded.size_bytes % base_alignment
+    header = ExtendedHeader(encoded.size_bytes, base, relative_size).to_bytes()
+    first = encoded.data[0]
+    assert isinstance(first, bytes)
+    pieces: list[Chunk] = [
+        first[:HEADER_OFFSET] + header + first[HEADER_OFFSET + HEADER_BYTES :],
+        *encoded.data[1:],
+        bytes(base - encoded.size_bytes),
+    ]
+    position = 0
+    for entry, segment in zip(entries or (), file.segments, strict=True):
+        pieces.append(bytes(entry.offset - position))
+        pieces.extend(segment.data)
+        position = entry.offset + entry.size
+    return tuple(pieces)
+
+
+def _place_segments(file: PteFile) -> tuple[tuple[DataSegment, ...] | None, int, int]:
+    """Segment table, total size, alignment of the segment base.
+
+    The base is a multiple of every segment's alignment, so offsets relative to it are
+    aligned exactly when offsets from the start of the file are.
+    """
+    if not file.segments:
+        return file.program.segments and (), 0, 1
+    base_alignment = max(segment.alignment for segment in file.segments)
+    entries: list[DataSegment] = []
+    position = 0
+    for segment in file.segments:
+        position += -position % segment.alignment
+        entries.append(DataSegment(position, segment.size_bytes))
+        position += segment.size_bytes
+    return tuple(entries), position, base_alignment
+
+
+def _write_atomically(data: Data, target: Path, check: Callable[[Path], None] | None) -> int:
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb", buffering=0) as out:
+            for chunk in data:
+                _copy_chunk(chunk, out.fileno())
+            os.fchmod(out.fileno(), 0o666 & ~_umask())
+        if check is not None:
+            check(temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+    return data_size(data)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def _copy_chunk(chunk: Chunk, out: int) -> None:
+    if isinstance(chunk, bytes):
+        _write_all(memoryview(chunk), out)
+    elif chunk.source.descriptor is None:
+        _write_all(chunk.view(), out)
+    else:
+        _copy_range(chunk, chunk.source.descriptor, out)
+
+
+def _write_all(view: memoryview, out: int) -> None:
+    while len(view):
+        view = view[os.write(out, view) :]
+
+
+def _copy_range(chunk: ByteRange, descriptor: int, out: int) -> None:
+    """Copies inside the kernel, so the bytes are never mapped into this process."""
+    position, end = chunk.offset, chunk.offset + chunk.size_bytes
+    while position < end:
+        step = min(end - position, _COPY_STEP_BYTES)
+        copied = _kernel_copy(descriptor, out, position, step)
+        if copied == 0:
+            raise UsageError(f"{chunk.source.name}: the file shrank while it was read")
+        position += copied
+
+
+def _kernel_copy(descriptor: int, out: int, position: int, step: int) -> int:
+    if hasattr(os, "copy_file_range"):
+        with contextlib.suppress(OSError):  # e.g. across file systems on old kernels
+            return os.copy_file_range(descriptor, out, step, offset_src=position)
+    return os.write(out, os.pread(descriptor, min(step, 1 << 20), position))
