@@ -1,1 +1,1 @@
-"""What onearena knows about backends: which inner buffers live when, and how to rewrite a payload."""
+"""What onearena knows about backends: what lives inside a call, how to rewrite a payload."""

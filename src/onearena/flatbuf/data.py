@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 from collections.abc import Iterable
@@ -12,6 +13,7 @@ from types import TracebackType
 from onearena.errors import FormatError
 
 MAX_KEPT_ALIGNMENT = 4096
+_MAX_PADDING_BYTES = 16 << 20
 
 
 class ByteSource:
@@ -45,13 +47,13 @@ class ByteSource:
                 raise FormatError(f"{name}: {reason}")
             descriptor = os.open(path, os.O_RDONLY)
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
+            reason = str(error.strerror) if isinstance(error, OSError) else str(error)
             raise FormatError(f"{name}: cannot be opened ({reason})") from error
-        size_bytes = os.fstat(descriptor).st_size
-        if size_bytes == 0:
+        try:
+            mapped = _map(descriptor, name)
+        except FormatError:
             os.close(descriptor)
-            raise FormatError(f"{name}: the file is empty")
-        mapped = mmap.mmap(descriptor, size_bytes, prot=mmap.PROT_READ)
+            raise
         source = cls(memoryview(mapped), name, descriptor)
         source._map = mapped
         return source
@@ -65,14 +67,18 @@ class ByteSource:
         """The bytes [offset, offset + size_bytes); the caller has checked the bounds."""
         return self._view[offset : offset + size_bytes]
 
+    def is_padding(self, start: int, end: int) -> bool:
+        """True when [start, end) is all zeros, and not so long that it must be something else."""
+        if end - start > _MAX_PADDING_BYTES:
+            return False
+        return not bytes(self._view[start:end]).strip(b"\0")
+
     def close(self) -> None:
         """Releases the mapping and the descriptor; harmless when called twice."""
         self._view.release()
         if self._map is not None:
-            try:
+            with contextlib.suppress(BufferError):  # a view held elsewhere keeps the map
                 self._map.close()
-            except BufferError:
-                pass  # a view is still held somewhere: the map goes when that view goes
             self._map = None
         if self.descriptor is not None:
             os.close(self.descriptor)
@@ -88,6 +94,16 @@ class ByteSource:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _map(descriptor: int, name: str) -> mmap.mmap:
+    size_bytes = os.fstat(descriptor).st_size
+    if size_bytes == 0:
+        raise FormatError(f"{name}: the file is empty")
+    try:
+        return mmap.mmap(descriptor, size_bytes, prot=mmap.PROT_READ)
+    except OSError as error:  # e.g. the attribute files of /sys
+        raise FormatError(f"{name}: cannot be mapped ({error.strerror})") from error
 
 
 @dataclass(frozen=True, slots=True)

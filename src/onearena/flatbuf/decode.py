@@ -2,7 +2,7 @@
 
 Nothing in the input is trusted: every offset is checked against the buffer, the
 total work is bounded by a multiple of the buffer's size (a hostile file may point at
-one vector a million times), and fields, union members or trailing table bytes that the
+one vector a million times) and by a fixed limit, and fields or union members that the
 schema does not know are refused by name instead of being dropped.
 """
 
@@ -30,8 +30,11 @@ from onearena.flatbuf.schema import (
 T = TypeVar("T")
 
 _MIN_ROOT_BYTES = 8
-_WORK_FACTOR = 16
+_WORK_FACTOR = 4
 _WORK_FLOOR_BYTES = 1 << 20
+_WORK_LIMIT_BYTES = 128 << 20
+_TABLE_OVERHEAD_BYTES = 12
+"""What a table costs besides its own bytes, so that many empty tables are not free."""
 
 _U16 = struct.Struct("<H")
 _U32 = struct.Struct("<I")
@@ -68,7 +71,8 @@ class _Decoder:
         self._buffer = source.view(offset, size_bytes)
         self._size = size_bytes
         self._what = what
-        self._budget = _WORK_FACTOR * size_bytes + _WORK_FLOOR_BYTES
+        self._budget = min(_WORK_FACTOR * size_bytes + _WORK_FLOOR_BYTES, _WORK_LIMIT_BYTES)
+        self._blob_budget = _WORK_FACTOR * size_bytes
         self._vtables: dict[int, tuple[int, tuple[int, ...]]] = {}
 
     def root(self, cls: type[T], identifiers: tuple[bytes, ...]) -> T:
@@ -92,9 +96,10 @@ class _Decoder:
     def _spend(self, size_bytes: int, position: int, path: str) -> None:
         self._budget -= size_bytes
         if self._budget < 0:
-            raise self._fail(
-                "shared offsets expand to more data than the file holds", position, path
-            )
+            raise self._too_much(position, path)
+
+    def _too_much(self, position: int, path: str) -> FormatError:
+        return self._fail("tables expand to too much data (shared offsets?)", position, path)
 
     def _reference(self, position: int, path: str) -> int:
         """Follows the unsigned offset stored at `position`."""
@@ -115,27 +120,35 @@ class _Decoder:
         table_bytes, slots = known
         if table_bytes < 4 or position + table_bytes > self._size:
             raise self._fail(f"table of {table_bytes} bytes does not fit", position, path)
-        for extra in range(slot_count(cls), len(slots)):
-            if slots[extra]:
-                raise UnsupportedError(
-                    f"{self._what}: table {cls.__name__} has field #{extra}, which this version does "
-                    f"not know (newer schema?) (byte offset {self._base + position}, {path})"
-                )
+        if len(slots) > slot_count(cls):
+            raise self._unknown_field(position, slots, cls, path)
         return known
 
+    def _unknown_field(
+        self, position: int, slots: tuple[int, ...], cls: type[Any], path: str
+    ) -> UnsupportedError:
+        extra = next(i for i in range(slot_count(cls), len(slots)) if slots[i])
+        return UnsupportedError(
+            f"{self._what}: table {cls.__name__} has field #{extra}, which this version does "
+            f"not know (newer schema?) (byte offset {self._base + position}, {path})"
+        )
+
     def _read_vtable(self, start: int, position: int, path: str) -> tuple[int, tuple[int, ...]]:
+        """Table size and slots up to the last one in use."""
         if start < 0 or start + 4 > self._size:
             raise self._fail("vtable lies outside the buffer", position, path)
         (vtable_bytes,) = _U16.unpack_from(self._buffer, start)
         (table_bytes,) = _U16.unpack_from(self._buffer, start + 2)
         if vtable_bytes < 4 or vtable_bytes % 2 or start + vtable_bytes > self._size:
             raise self._fail(f"vtable of {vtable_bytes} bytes is malformed", start, path)
-        count = vtable_bytes // 2 - 2
+        self._spend(vtable_bytes, start, path)
+        used = bytes(self._buffer[start + 4 : start + vtable_bytes]).rstrip(b"\0")
+        count = (len(used) + 1) // 2
         return table_bytes, struct.unpack_from(f"<{count}H", self._buffer, start + 4)
 
     def _table(self, position: int, cls: type[Any], path: str) -> Any:
         table_bytes, slots = self._vtable(position, cls, path)
-        self._spend(table_bytes, position, path)
+        self._spend(table_bytes + _TABLE_OVERHEAD_BYTES, position, path)
         values = [self._field(position, table_bytes, slots, slot, path) for slot in slots_of(cls)]
         return cls(*values)
 
@@ -231,4 +244,7 @@ class _Decoder:
 
     def _blob(self, target: int, field: Blob, path: str) -> tuple[ByteRange, ...]:
         length = self._length(target, 1, path)
+        self._blob_budget -= length
+        if self._blob_budget < 0:
+            raise self._too_much(target, path)
         return (ByteRange(self._source, self._base + target + 4, length),)

@@ -65,6 +65,11 @@ def _kept_alignment(data: Data) -> int:
     return 1
 
 
+def _check_size(size_bytes: int) -> None:
+    if size_bytes > _MAX_BUFFER_BYTES:
+        raise UnsupportedError(f"a FlatBuffer of {size_bytes} bytes exceeds the format's 2 GiB")
+
+
 def _is_default(value: Any, field: Scalar) -> bool:
     """True when the field may be left out. Compares bits: -0.0 is not 0.0, NaN is NaN."""
     packer = _SCALARS[field.format]
@@ -86,12 +91,12 @@ class _Encoder:
         for at, data, alignment in self._blobs:
             padding = -(position + 4) % alignment
             size_bytes = data_size(data)
+            _check_size(position + padding + 4 + size_bytes)
             self._point(at, position + padding)
             tail.append(bytes(padding) + struct.pack("<I", size_bytes))
             tail.extend(data)
             position += padding + 4 + size_bytes
-        if position > _MAX_BUFFER_BYTES:
-            raise UnsupportedError(f"a FlatBuffer of {position} bytes exceeds the format's 2 GiB")
+        _check_size(position)
         pieces.append(bytes(self._out))
         pieces.extend(tail)
         return Encoded(tuple(pieces), position, self._alignment)

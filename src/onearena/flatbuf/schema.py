@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import struct
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 ScalarFormat = Literal["?", "b", "B", "h", "H", "i", "I", "q", "Q", "f", "d"]
@@ -112,9 +111,27 @@ class Slot:
     field: Field
 
 
-@cache
+_slots: dict[type[Any], tuple[Slot, ...]] = {}
+_counts: dict[type[Any], int] = {}
+
+
 def slots_of(cls: type[Any]) -> tuple[Slot, ...]:
     """The fields of table class `cls` with their vtable slots."""
+    known = _slots.get(cls)
+    if known is None:
+        known = _slots[cls] = _read_slots(cls)
+    return known
+
+
+def slot_count(cls: type[Any]) -> int:
+    """Number of vtable slots that the schema of `cls` knows."""
+    known = _counts.get(cls)
+    if known is None:
+        known = _counts[cls] = _width(slots_of(cls))
+    return known
+
+
+def _read_slots(cls: type[Any]) -> tuple[Slot, ...]:
     slots: list[Slot] = []
     position = 0
     for member in dataclasses.fields(cls):
@@ -124,10 +141,7 @@ def slots_of(cls: type[Any]) -> tuple[Slot, ...]:
     return tuple(slots)
 
 
-@cache
-def slot_count(cls: type[Any]) -> int:
-    """Number of vtable slots that the schema of `cls` knows."""
-    slots = slots_of(cls)
+def _width(slots: tuple[Slot, ...]) -> int:
     if not slots:
         return 0
     return slots[-1].slot + (2 if isinstance(slots[-1].field, Union) else 1)

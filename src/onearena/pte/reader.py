@@ -12,7 +12,6 @@ from onearena.pte.header import ExtendedHeader, read_header
 from onearena.pte.schema import FILE_IDENTIFIER, DataSegment, Program
 
 _BUNDLED_IDENTIFIER = b"BP08"
-_TRAILING_SCAN_BYTES = 4096
 
 
 def open_pte(path: str | os.PathLike[str]) -> PteFile:
@@ -56,6 +55,8 @@ def _segments(
         _refuse_trailing(source, header.program_size if header else source.size_bytes)
         return ()
     if header is None or header.segment_base_offset == 0:
+        if not any(entry.size for entry in entries):  # ExecuTorch writes no header for these
+            return tuple(Segment((ByteRange(source, 0, 0),)) for _ in entries)
         raise FormatError(
             f"{source.name}: the program lists {len(entries)} segments, but the file has no "
             "extended header that says where they are"
@@ -81,9 +82,8 @@ def _segments(
 
 def _refuse_trailing(source: ByteSource, end: int) -> None:
     """Bytes after the last segment belong to nothing we know: dropping them would be silent."""
-    trailing = source.size_bytes - end
-    if trailing and any(source.view(end, min(trailing, _TRAILING_SCAN_BYTES))):
+    if not source.is_padding(end, source.size_bytes):
         raise FormatError(
-            f"{source.name}: {trailing} bytes after the end of the program (byte {end}) belong to "
-            "no segment"
+            f"{source.name}: {source.size_bytes - end} bytes after the end of the program (byte "
+            f"{end}) belong to no segment"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import tempfile
 from collections.abc import Callable
@@ -11,8 +12,8 @@ from pathlib import Path
 
 from onearena.errors import UsageError
 from onearena.flatbuf.data import ByteRange, Chunk, Data, data_size
-from onearena.flatbuf.encode import encode_root
-from onearena.pte.container import PteFile
+from onearena.flatbuf.encode import Encoded, encode_root
+from onearena.pte.container import PteFile, Segment
 from onearena.pte.header import HEADER_BYTES, HEADER_OFFSET, ExtendedHeader
 from onearena.pte.schema import FILE_IDENTIFIER, DataSegment
 
@@ -34,8 +35,7 @@ def write_pte(
         UsageError: `path` cannot be written, or is the source of `file`.
     """
     target = Path(path)
-    if file.source.descriptor is not None and target.exists() and target.samefile(file.path):
-        raise UsageError(f"{target}: output would overwrite its own input")
+    _refuse_own_input(file, target)
     data = layout(file)
     try:
         return _write_atomically(data, target, check)
@@ -43,15 +43,21 @@ def write_pte(
         raise UsageError(f"{target}: cannot be written ({error.strerror})") from error
 
 
+def _refuse_own_input(file: PteFile, target: Path) -> None:
+    if file.source.descriptor is None:
+        return
+    with contextlib.suppress(OSError):  # no such target: nothing to overwrite
+        if os.path.samestat(os.fstat(file.source.descriptor), target.stat()):
+            raise UsageError(f"{target}: output would overwrite its own input")
+
+
 def layout(file: PteFile) -> Data:
     """All bytes of the file in order: FlatBuffer, padding, segments."""
-    entries, relative_size, base_alignment = _place_segments(file)
-    program = replace(file.program, segments=entries)
-    if not file.segments:
-        return encode_root(program, FILE_IDENTIFIER).data
-    encoded = encode_root(program, FILE_IDENTIFIER, reserved_bytes=HEADER_BYTES)
-    base = encoded.size_bytes + -encoded.size_bytes % base_alignment
-    header = ExtendedHeader(encoded.size_bytes, base, relative_size).to_bytes()
+    if not any(segment.size_bytes for segment in file.segments):
+        entries = tuple(DataSegment() for _ in file.segments) or (file.program.segments and ())
+        return encode_root(replace(file.program, segments=entries), FILE_IDENTIFIER).data
+    encoded, entries, base = _encode_program(file)
+    header = ExtendedHeader(encoded.size_bytes, base, _end(entries)).to_bytes()
     first = encoded.data[0]
     assert isinstance(first, bytes)
     pieces: list[Chunk] = [
@@ -60,29 +66,59 @@ def layout(file: PteFile) -> Data:
         bytes(base - encoded.size_bytes),
     ]
     position = 0
-    for entry, segment in zip(entries or (), file.segments, strict=True):
+    for entry, segment in zip(entries, file.segments, strict=True):
         pieces.append(bytes(entry.offset - position))
         pieces.extend(segment.data)
         position = entry.offset + entry.size
     return tuple(pieces)
 
 
-def _place_segments(file: PteFile) -> tuple[tuple[DataSegment, ...] | None, int, int]:
-    """Segment table, total size, alignment of the segment base.
+def _encode_program(file: PteFile) -> tuple[Encoded, tuple[DataSegment, ...], int]:
+    """The FlatBuffer, the segment table inside it, and the offset of the first segment.
 
-    The base is a multiple of every segment's alignment, so offsets relative to it are
-    aligned exactly when offsets from the start of the file are.
+    The table depends on the FlatBuffer's size, whose alignment decides the padding. The
+    size does not depend on the table: which offsets are zero, and so left out, is fixed by
+    the alignment of the base.
     """
-    if not file.segments:
-        return file.program.segments and (), 0, 1
-    base_alignment = max(segment.alignment for segment in file.segments)
+    alignment = _base_alignment(file.segments)
+    entries = _place_segments(file.segments, 0)
+    while True:
+        program = replace(file.program, segments=entries)
+        encoded = encode_root(program, FILE_IDENTIFIER, reserved_bytes=HEADER_BYTES)
+        base = encoded.size_bytes + -encoded.size_bytes % alignment
+        placed = _place_segments(file.segments, base)
+        if placed == entries:
+            return encoded, entries, base
+        entries = placed
+
+
+def _base_alignment(segments: tuple[Segment, ...]) -> int:
+    """The alignment that puts the leading empty segments and the first full one at the base."""
+    alignment = 1
+    for segment in segments:
+        alignment = math.lcm(alignment, segment.alignment)
+        if segment.size_bytes:
+            break
+    return alignment
+
+
+def _place_segments(segments: tuple[Segment, ...], base: int) -> tuple[DataSegment, ...]:
+    """The segment table when the first segment is at byte `base` of the file.
+
+    Alignments count from the start of the file, so that a written file read back has the
+    same alignments and is written in the same way again.
+    """
     entries: list[DataSegment] = []
-    position = 0
-    for segment in file.segments:
+    position = base
+    for segment in segments:
         position += -position % segment.alignment
-        entries.append(DataSegment(position, segment.size_bytes))
+        entries.append(DataSegment(position - base, segment.size_bytes))
         position += segment.size_bytes
-    return tuple(entries), position, base_alignment
+    return tuple(entries)
+
+
+def _end(entries: tuple[DataSegment, ...]) -> int:
+    return entries[-1].offset + entries[-1].size
 
 
 def _write_atomically(data: Data, target: Path, check: Callable[[Path], None] | None) -> int:
@@ -95,7 +131,7 @@ def _write_atomically(data: Data, target: Path, check: Callable[[Path], None] | 
             os.fchmod(out.fileno(), 0o666 & ~_umask())
         if check is not None:
             check(temporary)
-        os.replace(temporary, target)
+        temporary.replace(target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()

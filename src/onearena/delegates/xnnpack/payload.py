@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 
 from onearena.delegates.xnnpack.schema import FILE_IDENTIFIERS, XNNGraph
-from onearena.errors import FormatError
+from onearena.errors import FormatError, UnsupportedError
 from onearena.flatbuf.data import ByteRange, ByteSource, Data, data_size
 from onearena.flatbuf.decode import decode_root
 from onearena.flatbuf.encode import encode_root
@@ -50,11 +50,15 @@ def read_payload(data: Data, what: str) -> Payload:
         raise FormatError(f"{what}: XNNPACK header is truncated")
     _, length, graph_at, graph_size, constants_at, constants_size = _HEADER.unpack(head)
     if length != _HEADER.size:
-        raise FormatError(f"{what}: XNNPACK header is {length} bytes long, expected {_HEADER.size}")
+        kind = UnsupportedError if length > _HEADER.size else FormatError
+        raise kind(f"{what}: XNNPACK header is {length} bytes long, expected {_HEADER.size}")
     if graph_at + graph_size > piece.size_bytes:
         raise FormatError(f"{what}: XNNPACK graph lies outside the payload")
     if constants_at < graph_at + graph_size or constants_at + constants_size > piece.size_bytes:
         raise FormatError(f"{what}: XNNPACK constants lie outside the payload")
+    end = constants_at + constants_size
+    if not piece.source.is_padding(piece.offset + end, piece.offset + piece.size_bytes):
+        raise FormatError(f"{what}: bytes after the XNNPACK constants (byte {end}) are not known")
     constants = ByteRange(piece.source, piece.offset + constants_at, constants_size)
     start = piece.offset + graph_at
     graph = decode_root(piece.source, start, graph_size, XNNGraph, FILE_IDENTIFIERS, what)

@@ -1,0 +1,180 @@
+"""Plan → program: offsets into the values, sizes into the arenas, payloads into the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from onearena.delegates.xnnpack.payload import Payload, build_payload
+from onearena.flatbuf.data import Data
+from onearena.opening import DelegatePayload, OpenedMethod
+from onearena.problem import Plan
+from onearena.pte.container import PteFile, Segment
+from onearena.pte.schema import (
+    AllocationDetails,
+    BackendDelegate,
+    BackendDelegateDataReference,
+    BackendDelegateInlineData,
+    EValue,
+    ExecutionPlan,
+    NamedData,
+    Program,
+    Tensor,
+)
+from onearena.pte.tensors import tensor_bytes
+from onearena.timeline.build import Timeline
+
+XNNPACK_TAIL_BYTES = 64
+"""XNNPACK reads up to 16 bytes past the end of a tensor (XNN_EXTRA_BYTES); like ExecuTorch's
+memory planning we leave 64 bytes behind the last tensor of an arena that it uses."""
+_SEGMENT = 1
+_PAYLOAD_ALIGNMENT = 16
+
+
+def place_values(
+    plan: ExecutionPlan, timeline: Timeline, solution: Plan, tail_bytes: int
+) -> ExecutionPlan:
+    """Writes a plan's offsets and arena sizes into a method.
+
+    Args:
+        tail_bytes: bytes to leave free behind the last tensor of each arena.
+    """
+    values = list(plan.values or ())
+    for buffer, value in enumerate(timeline.values):
+        values[value] = _moved(values[value], solution.offsets[buffer])
+    for index, entry in enumerate(values):
+        tensor = entry.val
+        if isinstance(tensor, Tensor) and tensor.allocation_info is not None:
+            if tensor_bytes(tensor) == 0:
+                values[index] = _moved(entry, 0)
+    sizes = list(plan.non_const_buffer_sizes or (0,))
+    for arena, height in solution.height_bytes.items():
+        while len(sizes) <= arena:
+            sizes.append(0)
+        padded = height + (tail_bytes if height else 0)
+        sizes[arena] = padded + -padded % 16
+    return replace(plan, values=tuple(values), non_const_buffer_sizes=tuple(sizes))
+
+
+def _moved(entry: EValue, offset: int) -> EValue:
+    tensor = entry.val
+    assert isinstance(tensor, Tensor)
+    assert tensor.allocation_info is not None
+    place = AllocationDetails.at(tensor.allocation_info.memory_id, offset)
+    return EValue(replace(tensor, allocation_info=place))
+
+
+@dataclass(frozen=True)
+class NewMethod:
+    """A method to put into the file: its plan, and which payloads changed."""
+
+    plan: ExecutionPlan
+    opened: OpenedMethod
+    originals: Mapping[int, DelegatePayload]
+
+
+def rewrite_file(file: PteFile, methods: Mapping[int, NewMethod], record: bytes) -> PteFile:
+    """Replaces methods of a file, with their payloads, and adds the record.
+
+    Args:
+        methods: by position in the program; methods that are not named stay as they are.
+        record: what is kept under `record.KEY` in the named data.
+    """
+    plans = list(file.program.execution_plan or ())
+    store = _Payloads(file, methods)
+    for position, method in methods.items():
+        delegates = list(method.plan.delegates or ())
+        for number, opened in method.opened.payloads.items():
+            original = method.originals[number].payload
+            assert original is not None
+            data = build_payload(replace(original, graph=opened.graph.source))
+            delegates[number] = store.put(delegates[number], data)
+        plans[position] = replace(method.plan, delegates=tuple(delegates) or None)
+    program = replace(
+        file.program,
+        execution_plan=tuple(plans),
+        backend_delegate_data=store.inline(),
+    )
+    program, segments = _with_record(program, store.segments(), record)
+    return file.with_program(program, segments)
+
+
+class _Payloads:
+    """Where rewritten payloads go: over the old one when nobody else needs it, else behind."""
+
+    def __init__(self, file: PteFile, methods: Mapping[int, NewMethod]) -> None:
+        self._segments = list(file.segments)
+        self._inline = list(file.program.backend_delegate_data or ())
+        self._had_inline = file.program.backend_delegate_data is not None
+        self._kept = _kept_references(file.program, methods)
+        self._placed: dict[tuple[int, int], BackendDelegateDataReference] = {}
+
+    def put(self, delegate: BackendDelegate, data: Data) -> BackendDelegate:
+        """Stores a rewritten payload once per original and points the delegate at it."""
+        old = delegate.processed
+        assert old is not None
+        key = (old.location, old.index)
+        if key not in self._placed:
+            self._placed[key] = self._store(key, data)
+        return replace(delegate, processed=self._placed[key])
+
+    def _store(self, key: tuple[int, int], data: Data) -> BackendDelegateDataReference:
+        location, index = key
+        fresh = key in self._kept
+        if location == _SEGMENT:
+            segment = Segment(data, max(self._segments[index].alignment, _PAYLOAD_ALIGNMENT))
+            if fresh:
+                index = len(self._segments)
+                self._segments.append(segment)
+            else:
+                self._segments[index] = segment
+        else:
+            entry = BackendDelegateInlineData(data)
+            if fresh:
+                index = len(self._inline)
+                self._inline.append(entry)
+            else:
+                self._inline[index] = entry
+        return BackendDelegateDataReference(location, index)
+
+    def segments(self) -> tuple[Segment, ...]:
+        return tuple(self._segments)
+
+    def inline(self) -> tuple[BackendDelegateInlineData, ...] | None:
+        return tuple(self._inline) if self._inline or self._had_inline else None
+
+
+def _kept_references(program: Program, methods: Mapping[int, NewMethod]) -> set[tuple[int, int]]:
+    """(location, index) of data that something besides the rewritten delegates needs."""
+    kept: set[tuple[int, int]] = set()
+    for position, plan in enumerate(program.execution_plan or ()):
+        rewritten = methods[position].opened.payloads if position in methods else {}
+        for number, delegate in enumerate(plan.delegates or ()):
+            if number not in rewritten and delegate.processed is not None:
+                kept.add((delegate.processed.location, delegate.processed.index))
+    for entry in program.named_data or ():
+        kept.add((_SEGMENT, entry.segment_index))
+    if program.constant_segment is not None:
+        kept.add((_SEGMENT, program.constant_segment.segment_index))
+    for piece in program.mutable_data_segments or ():
+        kept.add((_SEGMENT, piece.segment_index))
+    return kept
+
+
+def _with_record(
+    program: Program, segments: tuple[Segment, ...], record: bytes
+) -> tuple[Program, tuple[Segment, ...]]:
+    from onearena.record import KEY
+
+    named = program.named_data or ()
+    old = next((entry for entry in named if entry.key == KEY), None)
+    segment = Segment((record,), 16)
+    if old is not None:
+        kept = list(segments)
+        kept[old.segment_index] = segment
+        return program, tuple(kept)
+    entry = NamedData(KEY, len(segments))
+    return replace(program, named_data=(*named, entry)), (*segments, segment)
+
+
+__all__ = ["NewMethod", "Payload", "place_values", "rewrite_file"]

@@ -1,0 +1,91 @@
+"""What one call of an XNNPACK payload does to the program's values, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from onearena.delegates.xnnpack.graph import Graph, Node
+from onearena.delegates.xnnpack.rules import (
+    BINARY,
+    SAME_BYTES,
+    UNARY,
+    EffectiveOrder,
+    Link,
+    effective_order,
+    kept_internal,
+)
+from onearena.delegates.xnnpack.schema import XNNSoftmax
+
+_IN_PLACE = UNARY | BINARY | {XNNSoftmax}
+
+
+@dataclass(frozen=True)
+class XnnpackCall:
+    """A delegate call whose payload is understood: `args[k]` is the external value k."""
+
+    graph: Graph
+    kept: Mapping[int, Link]
+    args: tuple[int, ...]
+    is_dynamic: bool
+
+    @cached_property
+    def order(self) -> EffectiveOrder:
+        """How late operands may be read and how early outputs written."""
+        return effective_order(self.graph, self.kept)
+
+    def values(self, ids: tuple[int, ...]) -> tuple[int, ...]:
+        """The program's values among these payload values, each once."""
+        found: dict[int, None] = {}
+        for identifier in ids:
+            value = self.graph.values[identifier]
+            if value.is_external:
+                found[self.args[value.tensor.external_id]] = None
+        return tuple(found)
+
+    def in_place_operands(self, node: Node) -> tuple[int, ...]:
+        """Operands (program values) whose bytes the output may take over.
+
+        Element-wise nodes and softmax read an element (a row) before they write it, so an
+        operand of the same element count and size may share the output's address. A
+        broadcast operand may not; with dynamic shapes an operand of a binary may turn out to
+        be broadcast, so only a scalar constant beside it leaves no doubt.
+        """
+        if node.kind not in _IN_PLACE or len(node.outputs) != 1:
+            return ()
+        output = self.graph.values[node.outputs[0]]
+        operands = self.graph.activations(node)
+        if self.is_dynamic and node.kind in BINARY and not self._has_scalar_operand(node):
+            return ()
+        equal = tuple(
+            operand
+            for operand in operands
+            if self.graph.values[operand].element_count == output.element_count
+            and self.graph.values[operand].size_bytes == output.size_bytes
+        )
+        return self.values(equal)
+
+    def _has_scalar_operand(self, node: Node) -> bool:
+        values = [self.graph.values[operand] for operand in node.inputs]
+        return any(value.is_constant and value.element_count == 1 for value in values)
+
+    def same_bytes_operand(self, node: Node) -> int | None:
+        """The operand (program value) of a reshape or copy, which may be the output's memory."""
+        if node.kind not in SAME_BYTES:
+            return None
+        source, target = self.graph.values[node.inputs[0]], self.graph.values[node.outputs[0]]
+        if source.size_bytes is None or source.size_bytes != target.size_bytes:
+            return None
+        found = self.values((source.id,))
+        return found[0] if found else None
+
+
+def understand_call(graph: Graph, args: tuple[int, ...], is_dynamic: bool) -> XnnpackCall:
+    """The call of a payload as it stands, nothing opened anew."""
+    kept = {
+        v.id: kept_internal(graph).get(v.id, Link.LIMIT)
+        for v in graph.values.values()
+        if v.is_internal and v.id in graph.producer
+    }
+    return XnnpackCall(graph, kept, args, is_dynamic)

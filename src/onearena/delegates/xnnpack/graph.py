@@ -1,0 +1,209 @@
+"""An indexed view of a payload's graph: who produces a value, who reads it, how large it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from math import prod
+
+from onearena.delegates.xnnpack.schema import (
+    INVALID_ID,
+    Concatenate,
+    Datatype,
+    PerTensorQuant,
+    XNNConcatenate2,
+    XNNConcatenate3,
+    XNNConcatenate4,
+    XNNConcatenate5,
+    XNNGraph,
+    XNNQuantizedTensorValue,
+    XNNTensorValue,
+    XNode,
+    XValue,
+)
+from onearena.errors import FormatError
+
+_CONCATENATE_COUNT: Mapping[type, int] = {
+    XNNConcatenate2: 2,
+    XNNConcatenate3: 3,
+    XNNConcatenate4: 4,
+    XNNConcatenate5: 5,
+}
+ELEMENT_BYTES: Mapping[int, int] = {
+    Datatype.FP32: 4,
+    Datatype.FP16: 2,
+    Datatype.QINT8: 1,
+    Datatype.QUINT8: 1,
+    Datatype.QINT32: 4,
+    Datatype.INT32: 4,
+    Datatype.BF16: 2,
+}
+"""Bytes per element of the types whose size is a whole number of bytes per element."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """One tensor of the graph. `size_bytes` is None when the type has no simple size."""
+
+    id: int
+    tensor: XNNTensorValue
+    per_tensor_quantized: bool
+    is_quantized: bool
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """Shape, in the order the bytes are stored."""
+        return self.tensor.dims or ()
+
+    @property
+    def element_count(self) -> int:
+        """Number of elements."""
+        return prod(self.dims)
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Size in bytes, or None."""
+        width = ELEMENT_BYTES.get(self.tensor.datatype)
+        return None if width is None else width * self.element_count
+
+    @property
+    def is_constant(self) -> bool:
+        """True for weights."""
+        return self.tensor.constant_buffer_idx != 0
+
+    @property
+    def is_external(self) -> bool:
+        """True for values that are arguments of the delegate call."""
+        return self.tensor.external_id != INVALID_ID
+
+    @property
+    def is_internal(self) -> bool:
+        """True for activations that live in XNNPACK's workspace."""
+        return not self.is_constant and not self.is_external and self.tensor.flags == 0
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node with its operands by role; `inputs` are in operand order, duplicates kept."""
+
+    index: int
+    xnode: XNode
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    @property
+    def kind(self) -> type:
+        """The operator's class in the schema."""
+        return type(self.xnode.xnode_union)
+
+    @property
+    def name(self) -> str:
+        """The operator's name, e.g. `Conv2d`."""
+        return self.kind.__name__.removeprefix("XNN")
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The indexed graph. Node order is execution order."""
+
+    source: XNNGraph
+    values: Mapping[int, Value]
+    nodes: tuple[Node, ...]
+
+    @cached_property
+    def producer(self) -> Mapping[int, Node]:
+        """The node that writes a value (the last one, should there be several)."""
+        return {value: node for node in self.nodes for value in node.outputs}
+
+    @cached_property
+    def consumers(self) -> Mapping[int, tuple[Node, ...]]:
+        """The nodes that read a value, in order, each once."""
+        found: dict[int, list[Node]] = {}
+        for node in self.nodes:
+            for value in dict.fromkeys(node.inputs):
+                found.setdefault(value, []).append(node)
+        return {value: tuple(nodes) for value, nodes in found.items()}
+
+    @cached_property
+    def externals(self) -> Mapping[int, int]:
+        """Argument position → value id."""
+        return {v.tensor.external_id: v.id for v in self.values.values() if v.is_external}
+
+    @cached_property
+    def live(self) -> frozenset[int]:
+        """Values that some external output depends on; XNNPACK drops the others."""
+        pending = [v.id for v in self.values.values() if v.is_external and v.tensor.flags & 2]
+        seen: set[int] = set()
+        while pending:
+            value = pending.pop()
+            if value not in seen:
+                seen.add(value)
+                node = self.producer.get(value)
+                pending.extend(node.inputs if node else ())
+        return frozenset(seen)
+
+    def activations(self, node: Node) -> tuple[int, ...]:
+        """The non-constant inputs of `node`, each once."""
+        return tuple(v for v in dict.fromkeys(node.inputs) if not self.values[v].is_constant)
+
+
+def index_graph(source: XNNGraph, what: str) -> Graph:
+    """Indexes a decoded payload.
+
+    Raises:
+        FormatError: values without a table, an id used twice, a node that names a missing value.
+    """
+    values: dict[int, Value] = {}
+    for position, xvalue in enumerate(source.xvalues or ()):
+        value = _value(xvalue, position, what)
+        if value.id in values:
+            raise FormatError(f"{what}: XNNPACK value id {value.id} is defined twice")
+        values[value.id] = value
+    nodes = tuple(_node(i, xnode, what) for i, xnode in enumerate(source.xnodes or ()))
+    for node in nodes:
+        for operand in node.inputs + node.outputs:
+            if operand not in values:
+                raise FormatError(
+                    f"{what}: XNNPACK node {node.index} ({node.name}) names the missing value "
+                    f"{operand}"
+                )
+    return Graph(source, values, nodes)
+
+
+def tensor_of(xvalue: XValue) -> XNNTensorValue | None:
+    """The tensor table of a plain or quantized value."""
+    union = xvalue.xvalue_union
+    return union.tensor_value if isinstance(union, XNNQuantizedTensorValue) else union
+
+
+def _value(xvalue: XValue, position: int, what: str) -> Value:
+    tensor = tensor_of(xvalue)
+    if tensor is None:
+        raise FormatError(f"{what}: XNNPACK value #{position} has no tensor")
+    union = xvalue.xvalue_union
+    quantized = isinstance(union, XNNQuantizedTensorValue)
+    per_tensor = isinstance(union, XNNQuantizedTensorValue) and isinstance(
+        union.quant_params, PerTensorQuant
+    )
+    return Value(tensor.id_out, tensor, per_tensor, quantized)
+
+
+def _node(index: int, xnode: XNode, what: str) -> Node:
+    union = xnode.xnode_union
+    if union is None:
+        raise FormatError(f"{what}: XNNPACK node {index} has no operator")
+    inputs: list[int] = []
+    outputs: list[int] = []
+    for member in fields(union):
+        if not member.name.endswith("_id"):
+            continue
+        operand: int = getattr(union, member.name)
+        if member.name.startswith("output"):
+            outputs.append(operand)
+        else:
+            inputs.append(operand)
+    if isinstance(union, Concatenate):
+        inputs = inputs[: _CONCATENATE_COUNT[type(union)]]
+    inputs = [operand for operand in inputs if operand != INVALID_ID]
+    return Node(index, xnode, tuple(inputs), tuple(outputs))

@@ -1,0 +1,351 @@
+"""Which values of a payload may leave XNNPACK's workspace, and how long operands really live.
+
+XNNPACK rewrites the graph before it runs it. Most rewrites want a value that has exactly
+one consumer, and an external output counts as one more: opening such a value would lose
+the rewrite (speed, sometimes bits). So these values stay internal. And since another
+version may rewrite less, or more, the lifetimes below hold either way.
+
+Source: XNNPACK's `src/subgraph.c` at the revisions shipped in ExecuTorch 1.4 and 1.5
+(`xnn_subgraph_fusion`, `xnn_subgraph_fuse_unary_quantized_into_lut`,
+`xnn_subgraph_optimize_common_subgraphs`, `xnn_subgraph_optimize_packed_lhs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from math import inf
+
+from onearena.delegates.xnnpack import schema as x
+from onearena.delegates.xnnpack.graph import Graph, Node, Value
+from onearena.delegates.xnnpack.schema import Datatype
+
+OPENABLE_TYPES = frozenset({Datatype.FP32, Datatype.QINT8, Datatype.QUINT8})
+EIGHT_BIT_TYPES = frozenset({Datatype.QINT8, Datatype.QUINT8})
+MAX_RANK = 6
+
+UNARY = frozenset(
+    {
+        x.XNNSigmoid,
+        x.XNNClamp,
+        x.XNNFloor,
+        x.XNNConvert,
+        x.XNNSquareRoot,
+        x.XNNCeiling,
+        x.XNNHardswish,
+        x.XNNLeakyReLU,
+        x.XNNNegate,
+        x.XNNSquare,
+        x.XNNELU,
+        x.XNNAbs,
+        x.XNNReciprocalSquareRoot,
+        x.XNNLog,
+        x.XNNGelu,
+        x.XNNTanh,
+        x.XNNExp,
+        x.XNNSin,
+        x.XNNCos,
+    }
+)
+BINARY = frozenset(
+    {
+        x.XNNAdd,
+        x.XNNSubtract,
+        x.XNNMultiply,
+        x.XNNDiv,
+        x.XNNMinimum,
+        x.XNNMaximum,
+        x.XNNPReLU,
+    }
+)
+CLAMPED_BINARY = frozenset({x.XNNAdd, x.XNNSubtract, x.XNNMultiply, x.XNNDiv})
+"""Binaries whose output bounds XNNPACK turns into a hidden tensor and a clamp of its own."""
+CLAMPING = frozenset(
+    {
+        x.XNNClamp,
+        x.XNNAvgPooling2d,
+        x.XNNConv2d,
+        x.XNNConvTranspose2d,
+        x.XNNDepthwiseConv2d,
+        x.XNNFullyConnected,
+        x.XNNMaxPooling2d,
+    }
+)
+"""Nodes into which XNNPACK merges a clamp that follows."""
+SAME_BYTES = frozenset({x.XNNStaticReshape, x.XNNCopy})
+"""Nodes whose output has their input's bytes; XNNPACK skips the copy at equal addresses."""
+CONVOLUTIONS = frozenset({x.XNNConv2d, x.XNNDepthwiseConv2d})
+
+_SAME_PADDING_FLAG = 0x4
+_TRANSPOSE_WEIGHTS_FLAG = 0x1
+
+
+class Link(Enum):
+    """Why a value stays internal."""
+
+    DATATYPE = "its type has no plain tensor outside XNNPACK"
+    SHAPE = "its shape cannot be an argument"
+    DEAD = "nothing depends on it"
+    PAD = "padding that XNNPACK merges into the convolution"
+    CLAMP = "clamp that XNNPACK merges into its producer"
+    TRANSPOSE = "transposed operand that XNNPACK hands to the matrix product"
+    SQUARE = "square that XNNPACK merges into the mean"
+    LOOKUP = "8-bit chain that XNNPACK turns into a table"
+    LIMIT = "the delegate takes no more arguments"
+
+
+BORN_AT_PRODUCER = frozenset({Link.CLAMP, Link.LOOKUP})
+"""Links after which the consumer's output may be written when the producer runs."""
+
+
+def closed_reason(graph: Graph) -> str | None:
+    """Why the whole payload must stay closed, or None.
+
+    Half-precision values and dequantized matrix operands make XNNPACK append nodes and sort
+    the graph anew, so the order of the list is no longer the order of execution.
+    """
+    for value in graph.values.values():
+        if value.tensor.dq_datatype not in (0,):
+            return "a dynamically quantized input (old format)"
+        if value.tensor.datatype in (Datatype.FP16, Datatype.BF16) and not value.is_constant:
+            return f"{Datatype(value.tensor.datatype).name.lower()} values"
+        if value.tensor.datatype not in Datatype.__members__.values():
+            return f"values of the unknown type {value.tensor.datatype}"
+        if value.is_external and value.is_constant:
+            return "a constant that is also an argument"
+    seen: set[int] = set()
+    for node in graph.nodes:
+        if node.kind is x.XNNScaledDotProductAttention:
+            return "an attention node"
+        if node.kind is x.XNNBatchMatrixMultiply and _is_dequantized(graph, node.inputs[1]):
+            return "a matrix product whose right operand is dequantized"
+        if _is_unbounded_clamp(node):
+            return "a clamp without bounds"
+        if any(value in seen for value in node.outputs):
+            return "a value that two nodes write"
+        if any(graph.values[v].is_constant for v in node.outputs):
+            return "a node that writes a constant"
+        if any(graph.producer.get(v, node).index > node.index for v in node.inputs):
+            return "a node that reads a value before it is written"
+        seen.update(node.outputs)
+    return None
+
+
+def _is_dequantized(graph: Graph, value: int) -> bool:
+    node = graph.producer.get(value)
+    return (
+        node is not None
+        and node.kind is x.XNNConvert
+        and graph.values[node.inputs[0]].tensor.datatype == Datatype.QINT8
+    )
+
+
+def kept_internal(graph: Graph) -> Mapping[int, Link]:
+    """The internal activations that stay internal, each with the reason."""
+    kept: dict[int, Link] = {}
+    for value in graph.values.values():
+        if value.is_internal and value.id in graph.producer:
+            link = _unopenable(graph, value) or _fused(graph, value)
+            if link is not None:
+                kept[value.id] = link
+    return kept
+
+
+def _unopenable(graph: Graph, value: Value) -> Link | None:
+    if value.tensor.datatype not in OPENABLE_TYPES:
+        return Link.DATATYPE
+    if value.is_quantized and not value.per_tensor_quantized:
+        return Link.DATATYPE
+    if value.id not in graph.live or value.id not in graph.consumers:
+        return Link.DEAD
+    if not 0 < len(value.dims) <= MAX_RANK or 0 in value.dims:
+        return Link.SHAPE
+    return None
+
+
+def _fused(graph: Graph, value: Value) -> Link | None:
+    consumers = graph.consumers[value.id]
+    if len(consumers) != 1:
+        return None
+    producer, consumer = graph.producer[value.id], consumers[0]
+    if producer.kind is x.XNNStaticConstantPad and _pad_merges(graph, value, producer, consumer):
+        return Link.PAD
+    if producer.kind in CLAMPING and _is_clamp(graph, consumer):
+        return Link.CLAMP
+    if producer.kind is x.XNNStaticTranspose and _transpose_merges(producer, consumer, value.id):
+        return Link.TRANSPOSE
+    if consumer.kind is x.XNNGlobalAvgPooling2d and is_square(producer):
+        return Link.SQUARE
+    if _is_lookup_link(graph, value, producer, consumer):
+        return Link.LOOKUP
+    return None
+
+
+def _pad_merges(graph: Graph, value: Value, pad: Node, consumer: Node) -> bool:
+    """True for zero padding of height and width in front of a convolution."""
+    union, target = pad.xnode.xnode_union, consumer.xnode.xnode_union
+    assert isinstance(union, x.XNNStaticConstantPad)
+    if consumer.kind not in CONVOLUTIONS or consumer.inputs[0] != value.id:
+        return False
+    assert isinstance(target, x.Convolution)
+    if consumer.kind is x.XNNConv2d and is_pointwise(target):
+        return False
+    before, after = union.pre_paddings or (), union.post_paddings or ()
+    if len(value.dims) != 4 or len(before) != 4 or len(after) != 4:
+        return False
+    spatial = not (before[0] or after[0] or before[3] or after[3])
+    return spatial and not target.flags & _SAME_PADDING_FLAG
+
+
+def is_pointwise(conv: x.Convolution) -> bool:
+    """True for a convolution that XNNPACK runs as a fully connected layer."""
+    return (
+        conv.groups == 1
+        and conv.kernel_height * conv.kernel_width == 1
+        and (conv.subsampling_height | conv.subsampling_width) == 1
+        and not conv.padding_top | conv.padding_right | conv.padding_bottom | conv.padding_left
+    )
+
+
+def _is_clamp(graph: Graph, node: Node) -> bool:
+    """True for a clamp, or a minimum or maximum with one scalar constant."""
+    if node.kind is x.XNNClamp:
+        return True
+    if node.kind not in (x.XNNMinimum, x.XNNMaximum):
+        return False
+    return any(is_scalar_constant(graph.values[v]) for v in node.inputs)
+
+
+def is_scalar_constant(value: Value) -> bool:
+    """True for a constant of one element."""
+    return value.is_constant and value.element_count == 1
+
+
+def _is_unbounded_clamp(node: Node) -> bool:
+    if node.kind is not x.XNNClamp:
+        return False
+    bounds = node.xnode.output_min_max
+    return bounds is None or (bounds.output_min == -inf and bounds.output_max == inf)
+
+
+def _transpose_merges(transpose: Node, product: Node, value: int) -> bool:
+    """True when XNNPACK drops the transpose, or flips its last two dimensions to get the
+    faster packing of the right operand."""
+    if len(product.inputs) < 2 or product.inputs[1] != value:
+        return False
+    union, target = transpose.xnode.xnode_union, product.xnode.xnode_union
+    assert isinstance(union, x.XNNStaticTranspose)
+    if isinstance(target, x.XNNBatchMatrixMultiply):
+        slow_packing = not target.flags & _TRANSPOSE_WEIGHTS_FLAG
+    elif isinstance(target, x.XNNFullyConnected):
+        slow_packing = bool(target.flags & _TRANSPOSE_WEIGHTS_FLAG)
+    else:
+        return False
+    perm = union.perm or ()
+    swapped = (*range(len(perm) - 2), len(perm) - 1, len(perm) - 2)
+    return slow_packing or perm == swapped
+
+
+def is_square(node: Node) -> bool:
+    """True for x² and for x·x, which XNNPACK turns into it."""
+    if node.kind is x.XNNSquare:
+        return True
+    return node.kind is x.XNNMultiply and node.inputs[0] == node.inputs[1]
+
+
+def has_bounds(node: Node) -> bool:
+    """True when the node carries output bounds that clamp something."""
+    bounds = node.xnode.output_min_max
+    return bounds is not None and (bounds.output_min != -inf or bounds.output_max != inf)
+
+
+def _is_lookup_link(graph: Graph, value: Value, producer: Node, consumer: Node) -> bool:
+    start = _chain_start(graph, producer)
+    if start is None:
+        return False
+    node, link = consumer, value.id
+    while True:
+        if _chain_input(graph, node, link, start) is None:
+            return False
+        output = graph.values[node.outputs[0]]
+        if output.tensor.datatype in EIGHT_BIT_TYPES:
+            return True
+        following = graph.consumers.get(output.id, ())
+        if not output.is_internal or len(following) != 1:
+            return False
+        node, link = following[0], output.id
+
+
+def _chain_start(graph: Graph, node: Node) -> int | None:
+    """The 8-bit value at the start of the element-wise chain that ends with `node`."""
+    while True:
+        operand = _pure_input(graph, node)
+        if operand is None:
+            return None
+        value = graph.values[operand]
+        if value.tensor.datatype in EIGHT_BIT_TYPES:
+            return operand
+        producer = graph.producer.get(operand)
+        if producer is None or not value.is_internal or len(graph.consumers[operand]) != 1:
+            return None
+        node = producer
+
+
+def _pure_input(graph: Graph, node: Node) -> int | None:
+    """The tensor operand of a node that maps element by element one tensor to one tensor."""
+    if node.kind in UNARY:
+        return node.inputs[0]
+    if node.kind in BINARY:
+        first, second = node.inputs
+        if is_scalar_constant(graph.values[first]):
+            return second
+        if is_scalar_constant(graph.values[second]):
+            return first
+    return None
+
+
+def _chain_input(graph: Graph, node: Node, link: int, start: int) -> int | None:
+    """Like `_pure_input`; a binary may also join the chain with its own start (x / (1 + |x|))."""
+    operand = _pure_input(graph, node)
+    if operand is None and node.kind in BINARY and set(node.inputs) <= {link, start}:
+        return link
+    return operand
+
+
+@dataclass(frozen=True)
+class EffectiveOrder:
+    """Per node, in list positions: operands may be read as late as `read_until[k]` and outputs
+    written as early as `write_from[k]`, whichever rewrites XNNPACK applies."""
+
+    read_until: tuple[int, ...]
+    write_from: tuple[int, ...]
+
+
+def effective_order(graph: Graph, kept: Mapping[int, Link]) -> EffectiveOrder:
+    """Covers every rewrite that may happen around the values that stay internal.
+
+    A node whose output stays internal may be merged into that value's readers, so its own
+    operands live until they have run. A clamp, copy or table may be merged upwards, so its
+    output may be written when the producer of its operand runs. A mean reads the operand of
+    a square even when the square itself is an argument.
+    """
+    count = len(graph.nodes)
+    read_until = list(range(count))
+    write_from = list(range(count))
+    for node in reversed(graph.nodes):
+        for output in node.outputs:
+            readers = graph.consumers.get(output, ())
+            squared = is_square(node) and any(
+                reader.kind is x.XNNGlobalAvgPooling2d for reader in readers
+            )
+            if squared or output in kept:
+                for reader in readers:
+                    read_until[node.index] = max(read_until[node.index], read_until[reader.index])
+    for node in graph.nodes:
+        for operand in node.inputs:
+            copied = operand in kept and node.kind is x.XNNCopy
+            if copied or kept.get(operand) in BORN_AT_PRODUCER:
+                earliest = write_from[graph.producer[operand].index]
+                write_from[node.index] = min(write_from[node.index], earliest)
+    return EffectiveOrder(tuple(read_until), tuple(write_from))

@@ -1,0 +1,268 @@
+"""Opens the delegate calls of a method: new values, longer argument lists, new payloads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from onearena.delegates.xnnpack.call import XnnpackCall, understand_call
+from onearena.delegates.xnnpack.graph import Graph, Value, index_graph
+from onearena.delegates.xnnpack.opening import OpenedPayload, open_payload
+from onearena.delegates.xnnpack.payload import Payload, read_payload
+from onearena.delegates.xnnpack.rules import closed_reason
+from onearena.delegates.xnnpack.schema import Datatype
+from onearena.errors import OnearenaError
+from onearena.flatbuf.data import Data
+from onearena.pte.container import PteFile
+from onearena.pte.schema import (
+    AllocationDetails,
+    BackendDelegate,
+    DelegateCall,
+    EValue,
+    ExecutionPlan,
+    Instruction,
+    Tensor,
+)
+from onearena.pte.tensors import Dynamism, ScalarType, is_dynamic
+
+XNNPACK_BACKEND = "XnnpackBackend"
+_INLINE, _SEGMENT = 0, 1
+_SCALAR_TYPES: Mapping[int, ScalarType] = {
+    Datatype.FP32: ScalarType.FLOAT,
+    Datatype.QINT8: ScalarType.CHAR,
+    Datatype.QUINT8: ScalarType.BYTE,
+}
+
+
+@dataclass(frozen=True)
+class DelegatePayload:
+    """The XNNPACK payload of one delegate of a method, as read.
+
+    Attributes:
+        payload: decoded; None when it could not be.
+        closed: why nothing inside it can be planned; None when something can.
+        graph: indexed; None when it could not be.
+    """
+
+    payload: Payload | None
+    graph: Graph | None
+    closed: str | None
+
+
+@dataclass(frozen=True)
+class OpenedMethod:
+    """A method with opened calls, before it is planned.
+
+    Attributes:
+        plan: the method; the places of added values are not decided.
+        calls: by instruction, every call that is understood.
+        added: the values that opening added.
+        payloads: by delegate, the rewritten payloads.
+        opened_calls: number of calls with added values.
+        closed: (instruction, reason) of the calls that stay closed.
+    """
+
+    plan: ExecutionPlan
+    calls: Mapping[int, XnnpackCall]
+    added: frozenset[int]
+    payloads: Mapping[int, OpenedPayload]
+    opened_calls: int
+    closed: tuple[tuple[int, str], ...]
+
+
+def payload_data(file: PteFile, delegate: BackendDelegate) -> Data | None:
+    """The bytes of a delegate's payload; None when the reference leads nowhere."""
+    where = delegate.processed
+    if where is None:
+        return None
+    if where.location == _SEGMENT:
+        return file.segments[where.index].data if where.index < len(file.segments) else None
+    inline = file.program.backend_delegate_data or ()
+    return inline[where.index].data if where.index < len(inline) else None
+
+
+def read_payloads(file: PteFile, plan: ExecutionPlan) -> dict[int, DelegatePayload]:
+    """Decodes the XNNPACK payloads of a method, by delegate. What cannot be decoded is closed."""
+    result: dict[int, DelegatePayload] = {}
+    for number, delegate in enumerate(plan.delegates or ()):
+        if delegate.id == XNNPACK_BACKEND:
+            what = f"{file.path}: method {plan.name!r}: delegate {number}"
+            result[number] = _read(payload_data(file, delegate), what)
+    return result
+
+
+def _read(data: Data | None, what: str) -> DelegatePayload:
+    if data is None:
+        return DelegatePayload(None, None, "its payload is missing")
+    try:
+        payload = read_payload(data, what)
+        graph = index_graph(payload.graph, what)
+    except OnearenaError as error:
+        return DelegatePayload(None, None, str(error).removeprefix(f"{what}: "))
+    if not payload.has_header and payload.graph.constant_buffer:
+        return DelegatePayload(payload, graph, "its constants are stored in the old way")
+    return DelegatePayload(payload, graph, closed_reason(graph))
+
+
+def understood_calls(
+    plan: ExecutionPlan, payloads: Mapping[int, DelegatePayload]
+) -> dict[int, XnnpackCall]:
+    """By instruction, the XNNPACK calls whose inside is understood, as they stand."""
+    result: dict[int, XnnpackCall] = {}
+    for position, call in delegate_calls(plan):
+        payload = payloads.get(call.delegate_index)
+        if payload is None or payload.graph is None or payload.closed is not None:
+            continue
+        args = call.args or ()
+        if argument_problem(plan, args, payload.graph) is None:
+            result[position] = understand_call(payload.graph, args, _any_dynamic(plan, args))
+    return result
+
+
+def delegate_calls(plan: ExecutionPlan) -> list[tuple[int, DelegateCall]]:
+    """The delegate calls of a method with their instruction numbers."""
+    chains = plan.chains or ()
+    instructions = chains[0].instructions or () if chains else ()
+    return [
+        (position, instruction.instr_args)
+        for position, instruction in enumerate(instructions)
+        if isinstance(instruction.instr_args, DelegateCall)
+    ]
+
+
+def _any_dynamic(plan: ExecutionPlan, args: Sequence[int]) -> bool:
+    values = plan.values or ()
+    return any(isinstance(v := values[a].val, Tensor) and is_dynamic(v) for a in args)
+
+
+def argument_problem(plan: ExecutionPlan, args: Sequence[int], graph: Graph) -> str | None:
+    """Why the arguments do not fit the payload, or None when they do."""
+    values = plan.values or ()
+    if len(args) != graph.source.num_externs or sorted(graph.externals) != list(range(len(args))):
+        return f"it takes {graph.source.num_externs} arguments and is given {len(args)}"
+    for position, identifier in graph.externals.items():
+        value = graph.values[identifier]
+        tensor = values[args[position]].val if 0 <= args[position] < len(values) else None
+        if not isinstance(tensor, Tensor):
+            return f"argument {position} is not a tensor"
+        count = 1
+        for size in tensor.sizes or ():
+            count *= size
+        if count != value.element_count:
+            return f"argument {position} has {count} elements, the payload says otherwise"
+        is_output = bool(value.tensor.flags & 2)
+        if is_output != (identifier in graph.producer):
+            return f"argument {position} is an output that nothing writes, or is written unasked"
+    return None
+
+
+def open_method(
+    plan: ExecutionPlan, payloads: Mapping[int, DelegatePayload], what: str
+) -> OpenedMethod:
+    """Opens every call of the method that can be opened.
+
+    Raises:
+        FormatError: a payload contradicts itself.
+    """
+    opened: dict[int, OpenedPayload] = {}
+    reasons: dict[int, str] = {}
+    for number, delegate in enumerate(plan.delegates or ()):
+        payload = payloads.get(number)
+        if payload is None:
+            reasons[number] = f"backend {delegate.id!r} is not known"
+        elif payload.closed is not None or payload.payload is None:
+            reasons[number] = payload.closed or "it could not be read"
+        else:
+            result = open_payload(payload.payload.graph, what)
+            if isinstance(result, str):
+                reasons[number] = result
+            else:
+                opened[number] = result
+    for position, call in delegate_calls(plan):
+        payload = payloads.get(call.delegate_index)
+        if call.delegate_index in opened and payload is not None and payload.graph is not None:
+            problem = argument_problem(plan, call.args or (), payload.graph)
+            if problem is not None:
+                # one call that does not fit keeps the payload closed for all of its calls
+                del opened[call.delegate_index]
+                reasons[call.delegate_index] = f"{problem} (instruction {position})"
+    return _extend(plan, payloads, opened, reasons)
+
+
+def _extend(
+    plan: ExecutionPlan,
+    payloads: Mapping[int, DelegatePayload],
+    opened: Mapping[int, OpenedPayload],
+    reasons: Mapping[int, str],
+) -> OpenedMethod:
+    values = list(plan.values or ())
+    arguments: dict[int, tuple[int, ...]] = {}
+    calls: dict[int, XnnpackCall] = {}
+    closed: list[tuple[int, str]] = []
+    opened_calls = 0
+    for position, call in delegate_calls(plan):
+        args = call.args or ()
+        payload = opened.get(call.delegate_index)
+        if payload is None:
+            closed.append((position, reasons.get(call.delegate_index, "it could not be read")))
+            continue
+        dynamic = _any_dynamic(plan, args)
+        arena = _arena_for(plan, args)
+        new = range(len(values), len(values) + len(payload.opened))
+        values += [_value(payload.graph.values[v], dynamic, arena) for v in payload.opened]
+        arguments[position] = (*args, *new)
+        opened_calls += bool(payload.opened)
+        calls[position] = XnnpackCall(payload.graph, payload.kept, arguments[position], dynamic)
+    added = frozenset(range(len(plan.values or ()), len(values)))
+    return OpenedMethod(
+        _with_arguments(replace(plan, values=tuple(values)), arguments),
+        calls,
+        added,
+        {number: payload for number, payload in opened.items() if payload.opened},
+        opened_calls,
+        tuple(closed),
+    )
+
+
+def _value(value: Value, dynamic: bool, arena: int) -> EValue:
+    return EValue(
+        Tensor(
+            scalar_type=_SCALAR_TYPES[value.tensor.datatype],
+            sizes=value.dims,
+            dim_order=tuple(range(len(value.dims))),
+            allocation_info=AllocationDetails(arena),
+            shape_dynamism=Dynamism.DYNAMIC_BOUND if dynamic else Dynamism.STATIC,
+        )
+    )
+
+
+def _arena_for(plan: ExecutionPlan, args: Sequence[int]) -> int:
+    """The CPU arena that most of the call's planned arguments live in; else the first one."""
+    values = plan.values or ()
+    devices = {d.buffer_idx for d in plan.non_const_buffer_device or () if d.device_type != 0}
+    votes: dict[int, int] = {}
+    for argument in args:
+        tensor = values[argument].val
+        if isinstance(tensor, Tensor) and tensor.allocation_info is not None:
+            arena = tensor.allocation_info.memory_id
+            if arena not in devices and not tensor.data_buffer_idx:
+                votes[arena] = votes.get(arena, 0) + 1
+    if votes:
+        return max(sorted(votes), key=lambda arena: votes[arena])
+    return next(a for a in range(1, len(devices) + 2) if a not in devices)
+
+
+def _with_arguments(
+    plan: ExecutionPlan, arguments: Mapping[int, tuple[int, ...]]
+) -> ExecutionPlan:
+    if not arguments:
+        return plan
+    chain = (plan.chains or ())[0]
+    instructions: list[Instruction] = []
+    for position, instruction in enumerate(chain.instructions or ()):
+        call = instruction.instr_args
+        if position in arguments and isinstance(call, DelegateCall):
+            instructions.append(Instruction(replace(call, args=arguments[position])))
+        else:
+            instructions.append(instruction)
+    return replace(plan, chains=(replace(chain, instructions=tuple(instructions)),))

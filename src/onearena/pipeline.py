@@ -1,0 +1,381 @@
+"""Joins the steps: read, open, plan, verify, write. Every file written was verified from disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from onearena import __version__
+from onearena.apply import XNNPACK_TAIL_BYTES, NewMethod, place_values, rewrite_file
+from onearena.errors import AnalysisError, PlanError, UsageError, VerificationError
+from onearena.opening import OpenedMethod, delegate_calls, open_method
+from onearena.planners import plan as plan_problem
+from onearena.planners.bounds import lower_bound_bytes
+from onearena.problem import Plan
+from onearena.program import (
+    AnalysedMethod,
+    analyse_method,
+    analyse_steps,
+    arena_bytes,
+    boundaries,
+    foreign_state,
+    method_label,
+    unknown_sizes,
+    workspace_of,
+)
+from onearena.pte.container import PteFile
+from onearena.pte.reader import open_pte
+from onearena.pte.schema import ExecutionPlan
+from onearena.pte.writer import write_pte
+from onearena.record import MethodRecord, Record, encode_record, read_record
+from onearena.report.peak import find_peak
+from onearena.results import Footprint, MethodReport, ProgramReport, VerifyReport
+from onearena.timeline.build import Timeline, build_timeline
+from onearena.timeline.steps import method_steps
+from onearena.verify.plan import verify_plan
+from onearena.verify.program import verify_program
+from onearena.verify.rewrite import verify_rewrite
+
+PathLike = str | os.PathLike[str]
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Switches of `optimize`.
+
+    Attributes:
+        open_delegates: plan what lives inside XNNPACK calls; without it only the arenas.
+        time_limit_s: for the search of each plan that does not reach its lower bound.
+    """
+
+    open_delegates: bool = True
+    time_limit_s: float = 0.5
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A planned method that may replace the original."""
+
+    opened: OpenedMethod
+    plan: ExecutionPlan
+    timeline: Timeline
+    solution: Plan
+    footprint: Footprint
+
+
+def inspect(path: PathLike) -> ProgramReport:
+    """What lives where in a program, per method; nothing is written.
+
+    Raises:
+        FormatError, UnsupportedError: the file cannot be read.
+        AnalysisError: a method contradicts itself.
+    """
+    with open_pte(path) as file:
+        methods = tuple(
+            _inspect_method(analyse_method(file, plan), _record_notes(file))
+            for plan in file.program.execution_plan or ()
+        )
+        return ProgramReport(file.path, None, methods, file.source.size_bytes, None, False)
+
+
+def verify(path: PathLike) -> VerifyReport:
+    """Checks the plan in a file, as it stands.
+
+    Raises:
+        FormatError, UnsupportedError: the file cannot be read.
+        AnalysisError: a method contradicts itself.
+    """
+    with open_pte(path) as file:
+        return verify_program(file)
+
+
+def optimize(
+    path: PathLike,
+    output: PathLike,
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> ProgramReport:
+    """Plans a program and all of its XNNPACK delegates in one arena, and writes the result.
+
+    The output is verified, read back from disk, before it appears under its name. A method
+    whose total would not become smaller keeps its plan; if none becomes smaller the output is
+    a copy of the input.
+
+    Raises:
+        FormatError, UnsupportedError: the file cannot be read.
+        AnalysisError: a method contradicts itself.
+        UsageError: the output cannot be written, or is the input.
+        VerificationError: the result is not safe; nothing was written.
+    """
+    options = options or Options()
+    tell = progress or (lambda _: None)
+    with open_pte(path) as file:
+        tell("reading")
+        _refuse_same_file(file, output)
+        record = read_record(file)
+        if record is not None and record.tool_version == __version__:
+            return _copy(file, output, "already optimized by this version; copied as it is")
+        return _optimize(file, output, options, record, tell)
+
+
+def _optimize(
+    file: PteFile, output: PathLike, options: Options, record: Record | None, tell: Progress
+) -> ProgramReport:
+    plans = file.program.execution_plan or ()
+    analysed = {k: analyse_method(file, plan) for k, plan in enumerate(plans)}
+    reports: list[MethodReport] = []
+    changed: dict[int, NewMethod] = {}
+    records: dict[str, MethodRecord] = dict(record.methods) if record else {}
+    for position, method in analysed.items():
+        tell(f"planning {method.plan.name}")
+        best, notes = _plan_method(file, analysed, position, options)
+        reports.append(_report(method, best, notes))
+        if best is not None:
+            changed[position] = NewMethod(best.plan, best.opened, method.payloads)
+            name = method.plan.name or ""
+            records[name] = _method_record(method, best, records.get(name))
+    if not changed:
+        copied = _copy(file, output, "no plan is smaller; copied as it is")
+        return replace(copied, methods=tuple(reports))
+    content = encode_record(Record(__version__, records))
+    rewritten = rewrite_file(file, changed, content)
+    tell("writing and verifying")
+    size = write_pte(rewritten, output, lambda written: _verify_written(file, written))
+    return ProgramReport(
+        file.path, os.fspath(output), tuple(reports), file.source.size_bytes, size, True
+    )
+
+
+def _refuse_same_file(file: PteFile, output: PathLike) -> None:
+    target = Path(output)
+    if target.is_dir():
+        raise UsageError(f"{target}: is a directory")
+    if target.exists() and target.samefile(file.path):
+        raise UsageError(f"{target}: output would overwrite its own input")
+
+
+def _copy(file: PteFile, output: PathLike, note: str) -> ProgramReport:
+    """Copies the input byte for byte, through a temporary file."""
+    target = Path(output)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        shutil.copyfile(file.path, temporary)
+        temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise UsageError(f"{target}: cannot be written ({error.strerror})") from error
+    size = file.source.size_bytes
+    methods = tuple(
+        _unchanged(_inspect_method(analyse_method(file, plan), _record_notes(file)))
+        for plan in file.program.execution_plan or ()
+    )
+    return ProgramReport(file.path, os.fspath(output), methods, size, size, False, (note,))
+
+
+def _unchanged(report: MethodReport) -> MethodReport:
+    return replace(report, after=report.before)
+
+
+# -- planning one method ------------------------------------------------------------------
+
+
+def _plan_method(
+    file: PteFile, analysed: Mapping[int, AnalysedMethod], position: int, options: Options
+) -> tuple[_Candidate | None, tuple[str, ...]]:
+    """The best candidate that is smaller than the original, and what to say."""
+    method = analysed[position]
+    before = Footprint(arena_bytes(method.plan), method.workspace_bytes)
+    unknown = unknown_sizes(method.plan)
+    if unknown:
+        return None, (f"left as it was: the size of value {unknown[0]} is not known",)
+    notes: list[str] = []
+    candidates: list[_Candidate] = []
+    for opening in (True, False) if options.open_delegates else (False,):
+        try:
+            candidates.append(_candidate(file, analysed, position, opening, options))
+        except PlanError as error:
+            notes.append(f"no plan {'with opened calls' if opening else ''}: {error}")
+            continue
+        if opening and candidates[-1].footprint.total_bytes < before.total_bytes:
+            break
+    if candidates:
+        notes += _closed_notes(candidates[0].opened)
+        notes += _pinned_notes(candidates[0].timeline)
+    best = min(candidates, key=lambda c: c.footprint.total_bytes, default=None)
+    if best is None or best.footprint.total_bytes >= before.total_bytes:
+        notes.append("keeps its plan: no smaller one was found")
+        return None, tuple(notes)
+    return best, tuple(notes)
+
+
+def _candidate(
+    file: PteFile,
+    analysed: Mapping[int, AnalysedMethod],
+    position: int,
+    opening: bool,
+    options: Options,
+) -> _Candidate:
+    method = analysed[position]
+    label = method_label(file, method.plan)
+    shared = len(analysed) > 1
+    reserved = foreign_state(analysed, position) if shared else ()
+    if opening:
+        opened = open_method(method.plan, method.payloads, label)
+        edges = boundaries(method.plan, method.payloads)
+        steps = method_steps(opened.plan, opened.calls, label, edges)
+    else:
+        opened = OpenedMethod(method.plan, {}, frozenset(), {}, 0, ())
+        steps = method.steps
+    timeline = build_timeline(steps, opened.added, reserved, pin_state=shared)
+    solution = plan_problem(timeline.problem, options.time_limit_s)
+    faults = verify_plan(timeline.problem, solution)
+    if faults:
+        raise VerificationError(f"{label}: the plan is not valid: {faults[0]}")
+    tail = XNNPACK_TAIL_BYTES if method.payloads else 0
+    plan = place_values(opened.plan, timeline, solution, tail)
+    graphs = {k: p.graph.source for k, p in method.payloads.items() if p.graph is not None}
+    graphs.update((k, p.graph.source) for k, p in opened.payloads.items())
+    footprint = Footprint(arena_bytes(plan), workspace_of(plan, graphs))
+    return _Candidate(opened, plan, timeline, solution, footprint)
+
+
+def _closed_notes(opened: OpenedMethod) -> list[str]:
+    reasons: dict[str, list[int]] = {}
+    for instruction, reason in opened.closed:
+        reasons.setdefault(reason, []).append(instruction)
+    return [
+        f"{len(where)} call{'s' if len(where) > 1 else ''} stay{'s' if len(where) == 1 else ''} "
+        f"closed (first: instruction {where[0]}): {reason}"
+        for reason, where in reasons.items()
+    ]
+
+
+def _pinned_notes(timeline: Timeline) -> list[str]:
+    reasons: dict[str, list[int]] = {}
+    for value, reason in timeline.storage.pinned.items():
+        reasons.setdefault(reason, []).append(value)
+    return [
+        f"{len(values)} value{'s' if len(values) > 1 else ''} pinned (first: value {min(values)}): "
+        f"{reason}"
+        for reason, values in reasons.items()
+    ]
+
+
+def _method_record(
+    method: AnalysedMethod, best: _Candidate, earlier: MethodRecord | None
+) -> MethodRecord:
+    storage = best.timeline.storage
+    aliases = tuple(
+        (group[0], value, storage.memories[value].start - storage.memories[group[0]].start)
+        for group in storage.groups
+        for value in group[1:]
+        if not storage.pinned.keys() & {group[0], value}
+    )
+    count = len(method.plan.values or ())
+    return MethodRecord(
+        earlier.arena_bytes_before if earlier else method.plan.non_const_buffer_sizes or (),
+        earlier.workspace_bytes_before if earlier else method.workspace_bytes,
+        aliases,
+        tuple(sorted(storage.state)),
+        (count, count + len(best.opened.added)),
+    )
+
+
+# -- verifying what was written -----------------------------------------------------------
+
+
+def _verify_written(original: PteFile, written: Path) -> None:
+    """Reads the new file back and checks it alone and against the original.
+
+    Raises:
+        VerificationError: with the first violation.
+    """
+    with open_pte(written) as file:
+        report = verify_program(file)
+        known = {str(v) for v in verify_program(original).violations}
+        fresh = [v for v in report.violations if str(v) not in known]
+        if fresh:
+            raise VerificationError(f"{original.path}: the result is not safe: {fresh[0]}")
+        pairs = zip(
+            original.program.execution_plan or (), file.program.execution_plan or (), strict=True
+        )
+        for before, after in pairs:
+            _, old = analyse_steps(original, before)
+            _, new = analyse_steps(file, after)
+            violations = verify_rewrite(old, new)
+            if violations:
+                raise VerificationError(
+                    f"{original.path}: the result is not safe: {violations[0]}"
+                )
+
+
+# -- reports ------------------------------------------------------------------------------
+
+
+def _inspect_method(method: AnalysedMethod, notes: tuple[str, ...]) -> MethodReport:
+    timeline = method.timeline
+    bound = sum(lower_bound_bytes(timeline.problem, a) for a in timeline.problem.arenas)
+    arena = arena_bytes(method.plan)
+    calls = delegate_calls(method.plan)
+    opened = [
+        position for position, _ in calls if _has_opened_values(method, position)
+    ]
+    return MethodReport(
+        name=method.plan.name or "",
+        before=Footprint(arena, method.workspace_bytes),
+        after=None,
+        lower_bound_bytes=bound,
+        gap=(arena - bound) / bound if bound else 0.0,
+        delegate_calls=len(calls),
+        opened_calls=len(opened),
+        pinned_values=len(timeline.storage.pinned),
+        state_bytes=_state_bytes(timeline),
+        planner="as in the file",
+        peak=find_peak(timeline),
+        notes=(*notes, *_pinned_notes(timeline)),
+    )
+
+
+def _has_opened_values(method: AnalysedMethod, instruction: int) -> bool:
+    """True when some output of the call is read by the call itself."""
+    steps = [s for s in method.steps.steps if s.instruction == instruction and s.call]
+    written = {v for step in steps for v in step.roles.writes}
+    return any(v in written for step in steps for v in step.roles.reads)
+
+
+def _state_bytes(timeline: Timeline) -> int:
+    memories = timeline.storage.memories
+    spans = {(memories[v].arena, memories[v].offset, memories[v].size_bytes)
+             for v in timeline.storage.state}
+    return sum(size for _, _, size in spans)
+
+
+def _report(
+    method: AnalysedMethod, best: _Candidate | None, notes: tuple[str, ...]
+) -> MethodReport:
+    before = _inspect_method(method, ())
+    if best is None:
+        return replace(before, after=before.before, notes=notes)
+    return replace(
+        before,
+        after=best.footprint,
+        lower_bound_bytes=best.solution.total_bound_bytes,
+        gap=best.solution.gap,
+        opened_calls=max(best.opened.opened_calls, before.opened_calls),
+        pinned_values=len(best.timeline.storage.pinned),
+        planner=best.solution.method,
+        peak=find_peak(best.timeline),
+        notes=notes,
+    )
+
+
+def _record_notes(file: PteFile) -> tuple[str, ...]:
+    record = read_record(file)
+    return (f"optimized by onearena {record.tool_version}",) if record else ()
+
+
+__all__ = ["AnalysisError", "Options", "inspect", "optimize", "verify"]

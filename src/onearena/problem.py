@@ -1,0 +1,103 @@
+"""The planning problem: buffers with lifetimes, to be given offsets. Knows nothing of files.
+
+All lifetimes are half-open intervals of steps, all sizes and offsets are in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from onearena.lifetime import Lifetime
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A block of memory of one arena.
+
+    Attributes:
+        id: position in `Problem.buffers`.
+        size_bytes: positive.
+        alignment: a power of two that divides the offset.
+        arena: which arena it lives in.
+        lifetime: when it is alive; empty for memory that must exist but holds nothing.
+        offset: the offset it must have, or None.
+        name: for messages.
+    """
+
+    id: int
+    size_bytes: int
+    alignment: int
+    arena: int
+    lifetime: Lifetime
+    offset: int | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A buffer of an alias group, `delta` bytes from the group's origin."""
+
+    buffer: int
+    delta: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be planned.
+
+    Attributes:
+        buffers: `buffers[k].id == k`.
+        groups: alias groups: their members keep their distances and may overlap each other.
+            A buffer is in one group at the most.
+        may_share: pairs of buffers of equal size that may have one offset although both are
+            alive (in-place operators, reshapes). They must not overlap in any other way.
+    """
+
+    buffers: tuple[Buffer, ...]
+    groups: tuple[tuple[Member, ...], ...] = ()
+    may_share: tuple[tuple[int, int], ...] = ()
+
+    @cached_property
+    def arenas(self) -> tuple[int, ...]:
+        """The arenas that have buffers, ascending."""
+        return tuple(sorted({buffer.arena for buffer in self.buffers}))
+
+    @cached_property
+    def group_of(self) -> Mapping[int, int]:
+        """The group's number by buffer, for buffers in a group."""
+        return {m.buffer: k for k, group in enumerate(self.groups) for m in group}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Offsets for a problem.
+
+    Attributes:
+        offsets: by buffer id.
+        height_bytes: by arena, the end of the last byte used.
+        lower_bound_bytes: by arena; no plan of this problem is smaller.
+        method: which planner found it.
+    """
+
+    offsets: tuple[int, ...]
+    height_bytes: Mapping[int, int]
+    lower_bound_bytes: Mapping[int, int]
+    method: str
+
+    @property
+    def total_bytes(self) -> int:
+        """Sum over the arenas."""
+        return sum(self.height_bytes.values())
+
+    @property
+    def total_bound_bytes(self) -> int:
+        """Sum of the lower bounds."""
+        return sum(self.lower_bound_bytes.values())
+
+    @property
+    def gap(self) -> float:
+        """(height - bound) / bound over all arenas; 0 when there is nothing to plan."""
+        bound = self.total_bound_bytes
+        return (self.total_bytes - bound) / bound if bound else 0.0

@@ -1,0 +1,130 @@
+"""A program prepared for analysis: per method the payloads, the steps, the timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from onearena.delegates.xnnpack.workspace import predict_workspace, program_workspace
+from onearena.delegates.xnnpack.schema import XNNGraph
+from onearena.opening import DelegatePayload, read_payloads, understood_calls
+from onearena.pte.container import PteFile
+from onearena.pte.schema import DelegateCall, ExecutionPlan, Tensor
+from onearena.pte.tensors import tensor_bytes
+from onearena.timeline.access import Memory
+from onearena.timeline.build import Timeline, build_timeline
+from onearena.timeline.steps import MethodSteps, method_steps
+
+
+@dataclass(frozen=True)
+class AnalysedMethod:
+    """A method as it stands in a file."""
+
+    plan: ExecutionPlan
+    payloads: Mapping[int, DelegatePayload]
+    steps: MethodSteps
+    timeline: Timeline
+    workspace_bytes: int
+
+
+def method_label(file: PteFile, plan: ExecutionPlan) -> str:
+    """How errors name a method."""
+    return f"{file.path}: method {plan.name!r}"
+
+
+def analyse_steps(
+    file: PteFile, plan: ExecutionPlan
+) -> tuple[dict[int, DelegatePayload], MethodSteps]:
+    """The payloads and steps of a method as it stands.
+
+    Raises:
+        AnalysisError: the method contradicts itself.
+    """
+    payloads = read_payloads(file, plan)
+    calls = understood_calls(plan, payloads)
+    edges = boundaries(plan, payloads)
+    return payloads, method_steps(plan, calls, method_label(file, plan), edges)
+
+
+def analyse_method(file: PteFile, plan: ExecutionPlan) -> AnalysedMethod:
+    """Analyses a method as it stands.
+
+    Raises:
+        AnalysisError: the method contradicts itself.
+    """
+    payloads, steps = analyse_steps(file, plan)
+    graphs = {k: p.graph.source for k, p in payloads.items() if p.graph is not None}
+    return AnalysedMethod(
+        plan, payloads, steps, build_timeline(steps), workspace_of(plan, graphs)
+    )
+
+
+def boundaries(
+    plan: ExecutionPlan, payloads: Mapping[int, DelegatePayload]
+) -> dict[int, tuple[tuple[int, ...], tuple[int, ...]]]:
+    """By instruction of a call that stays closed, the values it reads and writes, where its
+    payload tells."""
+    from onearena.opening import argument_problem, delegate_calls
+
+    result: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+    for position, call in delegate_calls(plan):
+        payload = payloads.get(call.delegate_index)
+        args = call.args or ()
+        if payload is None or payload.graph is None or payload.closed is None:
+            continue
+        if argument_problem(plan, args, payload.graph) is not None:
+            continue
+        graph = payload.graph
+        written = {p for p, v in graph.externals.items() if graph.values[v].tensor.flags & 2}
+        reads = tuple(dict.fromkeys(v for p, v in enumerate(args) if p not in written))
+        writes = tuple(dict.fromkeys(v for p, v in enumerate(args) if p in written))
+        result[position] = (reads, writes)
+    return result
+
+
+def workspace_of(plan: ExecutionPlan, graphs: Mapping[int, XNNGraph]) -> int:
+    """Predicted workspace of the delegates that a method calls, in bytes, shared as by default."""
+    called = {
+        instruction.instr_args.delegate_index
+        for chain in plan.chains or ()
+        for instruction in chain.instructions or ()
+        if isinstance(instruction.instr_args, DelegateCall)
+    }
+    return program_workspace(
+        predict_workspace(graph) for number, graph in graphs.items() if number in called
+    )
+
+
+def arena_bytes(plan: ExecutionPlan) -> int:
+    """Sum of the planned arenas; index 0 is reserved and holds nothing."""
+    return sum((plan.non_const_buffer_sizes or ())[1:])
+
+
+def unknown_sizes(plan: ExecutionPlan) -> tuple[int, ...]:
+    """Planned values whose size in bytes is not known."""
+    return tuple(
+        index
+        for index, entry in enumerate(plan.values or ())
+        if isinstance(entry.val, Tensor)
+        and entry.val.allocation_info is not None
+        and tensor_bytes(entry.val) is None
+    )
+
+
+def foreign_state(
+    analysed: Mapping[int, AnalysedMethod], position: int
+) -> tuple[Memory, ...]:
+    """Bytes that other methods keep state in and that method `position` does not use.
+
+    Methods of one program may share the host's arenas, and with them state that lies at one
+    address. What the method itself uses in the file read was shared before and stays so.
+    """
+    own = [m for m in analysed[position].timeline.storage.memories.values()]
+    found: list[Memory] = []
+    for other, method in analysed.items():
+        storage = method.timeline.storage
+        for value in sorted(storage.state) if other != position else ():
+            memory = storage.memories[value]
+            if not any(memory.overlaps(mine) for mine in own):
+                found.append(memory)
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,1 @@
+"""Results for people and machines: computed once as dataclasses, rendered here."""

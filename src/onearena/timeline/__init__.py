@@ -1,0 +1,1 @@
+"""Which bytes of a method are alive when: instructions → timeline of buffers."""

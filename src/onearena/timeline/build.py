@@ -1,0 +1,142 @@
+"""Steps and storage → a timeline of buffers, and with it the planning problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from onearena.lifetime import Interval
+from onearena.problem import Buffer, Member, Problem
+from onearena.timeline.access import Memory
+from onearena.timeline.sharing import sharing_pairs
+from onearena.timeline.steps import MethodSteps
+from onearena.timeline.storage import Storage, analyse_storage
+
+LARGE_ALIGNMENT = 64
+"""For speed: a cache line, and the widest vector load."""
+SMALL_ALIGNMENT = 16
+"""What ExecuTorch's memory planning uses."""
+_LARGE_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What lives when in one method.
+
+    Attributes:
+        method: the steps.
+        storage: the planned values with their lifetimes.
+        added: values that opening added to the method.
+        values: by buffer id of `problem`, the method's value; reserved bytes come last and
+            have none.
+        problem: the planning problem.
+    """
+
+    method: MethodSteps
+    storage: Storage
+    added: frozenset[int]
+    values: tuple[int, ...]
+    problem: Problem
+
+    @cached_property
+    def buffer_of(self) -> Mapping[int, int]:
+        """Buffer id by value."""
+        return {value: buffer for buffer, value in enumerate(self.values)}
+
+
+def build_timeline(
+    method: MethodSteps,
+    added: frozenset[int] = frozenset(),
+    reserved: Sequence[Memory] = (),
+    pin_state: bool = False,
+) -> Timeline:
+    """Builds the timeline of a method.
+
+    Args:
+        added: values that opening added; they have no offset yet.
+        reserved: bytes that belong to another method's state and must stay untouched.
+        pin_state: state keeps its offset (other methods may know it by its address).
+    """
+    storage = analyse_storage(method, added)
+    fixed = {*storage.pinned, *(storage.state if pin_state else ())}
+    values = tuple(storage.memories)
+    deltas = _group_deltas(storage, fixed)
+    buffers = [
+        _buffer(method, storage, value, number, value in fixed, deltas.get(value))
+        for number, value in enumerate(values)
+    ]
+    whole = (Interval(0, method.exit_step + 1),)
+    for memory in reserved:
+        buffers.append(
+            Buffer(
+                len(buffers), memory.size_bytes, 1, memory.arena, whole, memory.start, "reserved"
+            )
+        )
+    number_of = {value: number for number, value in enumerate(values)}
+    groups = _groups(storage, number_of, fixed) + _fixed_groups(buffers)
+    pairs = tuple(
+        (number_of[first], number_of[second])
+        for first, second in sharing_pairs(method, storage)
+        if not fixed & {first, second}
+        and buffers[number_of[first]].size_bytes == buffers[number_of[second]].size_bytes
+    )
+    problem = Problem(tuple(buffers), groups, tuple(dict.fromkeys(pairs)))
+    return Timeline(method, storage, added, values, problem)
+
+
+def _group_deltas(storage: Storage, fixed: Iterable[int]) -> dict[int, tuple[int, ...]]:
+    """By value in a movable group, the distances of all members from the group's origin."""
+    pinned = set(fixed)
+    result: dict[int, tuple[int, ...]] = {}
+    for group in storage.groups:
+        if not pinned.intersection(group):
+            origin = min(storage.memories[v].start for v in group)
+            deltas = tuple(storage.memories[v].start - origin for v in group)
+            result.update((value, deltas) for value in group)
+    return result
+
+
+def _buffer(
+    method: MethodSteps,
+    storage: Storage,
+    value: int,
+    number: int,
+    fixed: bool,
+    deltas: tuple[int, ...] | None,
+) -> Buffer:
+    memory = storage.memories[value]
+    lifetime = storage.lifetimes[value]
+    name = f"value {value}"
+    if fixed:
+        whole = (Interval(0, method.exit_step + 1),)
+        return Buffer(number, memory.size_bytes, 1, memory.arena, whole, memory.start, name)
+    alignment = LARGE_ALIGNMENT if memory.size_bytes >= _LARGE_BYTES else SMALL_ALIGNMENT
+    if deltas is not None:
+        for delta in deltas:
+            alignment = min(alignment, delta & -delta or alignment)
+        return Buffer(number, memory.size_bytes, alignment, memory.arena, lifetime, None, name)
+    size = memory.size_bytes + -memory.size_bytes % alignment
+    return Buffer(number, size, alignment, memory.arena, lifetime, None, name)
+
+
+def _groups(
+    storage: Storage, number_of: Mapping[int, int], fixed: Iterable[int]
+) -> tuple[tuple[Member, ...], ...]:
+    pinned = set(fixed)
+    groups: list[tuple[Member, ...]] = []
+    for group in storage.groups:
+        if not pinned.intersection(group):
+            origin = min(storage.memories[v].start for v in group)
+            members = (Member(number_of[v], storage.memories[v].start - origin) for v in group)
+            groups.append(tuple(members))
+    return tuple(groups)
+
+
+def _fixed_groups(buffers: Iterable[Buffer]) -> tuple[tuple[Member, ...], ...]:
+    """Everything that keeps its offset, per arena: it may overlap as it did in the file read."""
+    by_arena: dict[int, list[Member]] = {}
+    for buffer in buffers:
+        if buffer.offset is not None:
+            by_arena.setdefault(buffer.arena, []).append(Member(buffer.id, buffer.offset))
+    return tuple(tuple(members) for members in by_arena.values())

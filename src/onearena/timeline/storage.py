@@ -1,0 +1,274 @@
+"""Which values are one memory, which are state, and which are not understood.
+
+Nothing in a program says that a tensor is a view. It shows in the offsets that the exporter
+gave it and in the order of the instructions:
+
+* a value that is read before anything wrote it names bytes that something else wrote: the
+  last writers of these bytes are its memory (an elided view), or, when nothing wrote them
+  in this run, they survive from the run before (state: a cache, a mutable buffer);
+* values whose bytes overlap while both are alive were put there on purpose (in-place kernels,
+  tensors stored inside others).
+
+All of these keep their distance to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from onearena.lifetime import Interval, Lifetime, intersects, merge
+from onearena.pte.tensors import Dynamism
+from onearena.timeline.access import (
+    Accesses,
+    Memory,
+    collect_accesses,
+    planned_memories,
+)
+from onearena.timeline.owners import NOBODY, WriterQuery, last_writers
+from onearena.timeline.steps import MethodSteps
+
+
+@dataclass(frozen=True)
+class Storage:
+    """The result of the analysis.
+
+    Attributes:
+        memories: the planned values with at least one byte, by value.
+        lifetimes: by value; empty for memory that is never touched.
+        groups: values that keep their distance, each group sorted; no singletons.
+        state: values that must survive from run to run.
+        pinned: by value, the reason why it keeps its offset.
+        touches: by value, the steps at which its memory may be touched.
+        accesses: reads and writes by value.
+    """
+
+    memories: Mapping[int, Memory]
+    lifetimes: Mapping[int, Lifetime]
+    groups: tuple[tuple[int, ...], ...]
+    state: frozenset[int]
+    pinned: Mapping[int, str]
+    touches: Mapping[int, frozenset[int]]
+    accesses: Accesses
+
+
+def analyse_storage(method: MethodSteps, added: frozenset[int]) -> Storage:
+    """Runs the analysis on a method.
+
+    Args:
+        added: values that opening added; their offsets mean nothing yet.
+    """
+    return _Analysis(method, planned_memories(method, added)).run()
+
+
+class _Analysis:
+    def __init__(self, method: MethodSteps, memories: Mapping[int, Memory]) -> None:
+        self._method = method
+        self._memories = memories
+        self._accesses: Accesses = collect_accesses(method, memories)
+        self._touches = _touches(method, self._accesses)
+        self._parent = {value: value for value in memories}
+        self._views: set[int] = set()
+        self._state: set[int] = set()
+        self._pinned: dict[int, str] = {}
+
+    def run(self) -> Storage:
+        self._pin_unknown()
+        self._state |= {v for v in self._memories if self._method.tensor(v).data_buffer_idx}
+        self._bind_exposed()
+        while True:
+            groups = self._groups()
+            lifetimes = self._natural_lifetimes(groups)
+            if not self._join_overlapping(lifetimes):
+                break
+        self._spread(groups)
+        whole = (Interval(0, self._method.exit_step + 1),)
+        final = {
+            value: whole if value in self._state or value in self._pinned else life
+            for value, life in lifetimes.items()
+        }
+        return Storage(
+            self._memories,
+            final,
+            tuple(group for group in groups if len(group) > 1),
+            frozenset(self._state),
+            self._pinned,
+            {value: frozenset(steps) for value, steps in self._touches.items()},
+            self._accesses,
+        )
+
+    # -- groups ---------------------------------------------------------------------------
+
+    def _find(self, value: int) -> int:
+        while self._parent[value] != value:
+            self._parent[value] = self._parent[self._parent[value]]
+            value = self._parent[value]
+        return value
+
+    def _union(self, first: int, second: int) -> bool:
+        first, second = self._find(first), self._find(second)
+        self._parent[max(first, second)] = min(first, second)
+        return first != second
+
+    def _groups(self) -> tuple[tuple[int, ...], ...]:
+        members: dict[int, list[int]] = {}
+        for value in sorted(self._memories):
+            members.setdefault(self._find(value), []).append(value)
+        return tuple(tuple(group) for group in members.values())
+
+    def _spread(self, groups: Iterable[tuple[int, ...]]) -> None:
+        """State and pins hold for everything that shares the memory."""
+        for group in groups:
+            if self._state.intersection(group):
+                self._state.update(group)
+            reason = next((self._pinned[v] for v in group if v in self._pinned), None)
+            if reason is not None:
+                for value in group:
+                    self._pinned.setdefault(value, reason)
+
+    # -- what is not understood -----------------------------------------------------------
+
+    def _pin_unknown(self) -> None:
+        for step in self._method.steps:
+            if not step.roles.understood:
+                reason = f"named by {step.label} (instruction {step.instruction}), which is unknown"
+                for value in (*step.roles.reads, *step.roles.writes):
+                    self._pin(value, reason)
+        for value in self._memories:
+            if self._method.tensor(value).shape_dynamism == Dynamism.DYNAMIC_UNBOUND:
+                self._pin(value, "planned although its shape has no bound")
+
+    def _pin(self, value: int, reason: str) -> None:
+        for target in self._accesses.points_to.get(value, ()):
+            self._pinned.setdefault(target, reason)
+
+    # -- views and state ------------------------------------------------------------------
+
+    def _bind_exposed(self) -> None:
+        """Joins each value that is read unwritten with the last writers of its bytes."""
+        queries = [
+            WriterQuery(value, step)
+            for value, steps in self._accesses.exposed.items()
+            if value in self._memories
+            and self._memories[value].offset is not None
+            and value not in self._state
+            for step in steps
+        ]
+        answers = last_writers(self._method, self._accesses, self._memories, self._state, queries)
+        owners: dict[int, set[int]] = {}
+        for query, found in answers.items():
+            owners.setdefault(query.value, set()).update(found)
+        for value, writers in owners.items():
+            self._bind(value, writers)
+        for value in self._memories:
+            if self._is_written_for_later(value):
+                self._survives(value)
+
+    def _is_written_for_later(self, value: int) -> bool:
+        """Written in place and never read: somebody reads it in a later run."""
+        steps = self._method.steps
+        writes = self._accesses.writes.get(value, ())
+        return (
+            bool(writes)
+            and value not in self._accesses.reads
+            and all(value in steps[step].roles.in_place for step in writes)
+        )
+
+    def _bind(self, value: int, owners: set[int]) -> None:
+        writers = owners - {NOBODY}
+        if not writers:
+            self._survives(value)
+        elif self._only_maybe_read(value) and (len(writers) > 1 or NOBODY in owners):
+            return  # an output of a delegate that is not understood: a view has one owner
+        else:
+            for writer in writers:
+                self._union(value, writer)
+            self._views.add(value)
+            if NOBODY in owners:
+                self._pin(value, "read before all of its bytes were written")
+
+    def _survives(self, value: int) -> None:
+        """State, unless another value uses the same bytes: then nothing can survive there."""
+        memory = self._memories[value]
+        others = (m for v, m in self._memories.items() if v != value)
+        if not any(memory.overlaps(other) for other in others):
+            self._state.add(value)
+        elif not self._only_maybe_read(value):
+            self._pin(value, "its bytes are used before it is written, and by others")
+
+    def _only_maybe_read(self, value: int) -> bool:
+        """True when the first reads are by calls of which it is not known that they read it."""
+        steps = self._method.steps
+        return all(
+            value in steps[step].roles.maybe_reads for step in self._accesses.exposed.get(value, ())
+        )
+
+    # -- overlaps -------------------------------------------------------------------------
+
+    def _join_overlapping(self, lifetimes: Mapping[int, Lifetime]) -> bool:
+        """Joins values that share bytes while both are alive; True when anything changed."""
+        placed = [
+            memory
+            for value, memory in self._memories.items()
+            if memory.offset is not None and lifetimes[value]
+        ]
+        placed.sort(key=lambda memory: lifetimes[memory.value][0].start)
+        changed = False
+        active: list[Memory] = []
+        for memory in placed:
+            life = lifetimes[memory.value]
+            active = [m for m in active if lifetimes[m.value][-1].end > life[0].start]
+            for other in active:
+                if memory.overlaps(other) and intersects(life, lifetimes[other.value]):
+                    changed |= self._union(memory.value, other.value)
+            active.append(memory)
+        return changed
+
+    # -- lifetimes ------------------------------------------------------------------------
+
+    def _natural_lifetimes(self, groups: Iterable[tuple[int, ...]]) -> dict[int, Lifetime]:
+        """Lifetimes from the accesses alone; a view is alive since its memory was born."""
+        result: dict[int, Lifetime] = {}
+        for group in groups:
+            touched = [self._touches.get(value, set()) for value in group]
+            birth = min((min(steps) for steps in touched if steps), default=0)
+            for value, steps in zip(group, touched, strict=True):
+                extended = steps | {birth} if steps and value in self._views else steps
+                result[value] = lifetime_of(self._method, extended)
+        return result
+
+
+def _touches(method: MethodSteps, accesses: Accesses) -> dict[int, set[int]]:
+    """By planned value, every step at which its memory may be touched."""
+    touches: dict[int, set[int]] = {}
+    for position, step in enumerate(method.steps):
+        named = [(value, position) for value in (*step.roles.reads, *step.roles.writes)]
+        named += [*step.late_reads, *step.early_writes]
+        for value, when in named:
+            for target in accesses.points_to.get(value, ()):
+                touches.setdefault(target, set()).add(when)
+    return touches
+
+
+def lifetime_of(method: MethodSteps, touched: set[int]) -> Lifetime:
+    """The steps at which memory touched at `touched` must keep its bytes.
+
+    Without jumps, from the first to the last touch. With jumps, every instruction on a path
+    between two touches: memory touched in a loop lives through the loop, a branch that does
+    not lead to a touch is not part of it. Memory of one instruction only lives inside it.
+    """
+    if not touched:
+        return ()
+    first, last = min(touched), max(touched)
+    instructions = {method.steps[step].instruction for step in touched}
+    if method.flow.is_straight or (len(instructions) == 1 and first > 0):
+        return (Interval(first, last + 1),)
+    positions = method.flow.live_positions(max(i, 0) for i in instructions)
+    spans = [Interval(method.first_step[p], _end_of(method, p)) for p in positions]
+    return merge((*spans, Interval(first, first + 1)))
+
+
+def _end_of(method: MethodSteps, position: int) -> int:
+    if position + 1 < len(method.first_step):
+        return method.first_step[position + 1]
+    return method.exit_step + 1

@@ -1,0 +1,1 @@
+"""Is a plan safe? Shares no code with the planners."""

@@ -1,0 +1,59 @@
+"""Checks a whole file as it stands: every method, and what its record says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from onearena.program import analyse_steps
+from onearena.pte.container import PteFile
+from onearena.record import MethodRecord, read_record
+from onearena.results import VerifyReport
+from onearena.timeline.steps import MethodSteps
+from onearena.verify.method import verify_method
+from onearena.verify.trace import extents_of
+from onearena.verify.violation import Violation
+
+
+def verify_program(file: PteFile) -> VerifyReport:
+    """All violations in a file.
+
+    Raises:
+        AnalysisError: a method contradicts itself.
+    """
+    record = read_record(file)
+    names: list[str] = []
+    violations: list[Violation] = []
+    for plan in file.program.execution_plan or ():
+        _, steps = analyse_steps(file, plan)
+        name = plan.name or ""
+        names.append(name)
+        violations += verify_method(steps)
+        if record is not None and name in record.methods:
+            violations += _against_record(steps, record.methods[name])
+    notes = (f"optimized by onearena {record.tool_version}",) if record else ()
+    return VerifyReport(file.path, tuple(names), tuple(violations), notes)
+
+
+def _against_record(method: MethodSteps, record: MethodRecord) -> Iterable[Violation]:
+    name = method.plan.name or ""
+    extents = extents_of(method)
+    for first, second, distance in record.aliases:
+        a, b = extents.get(first), extents.get(second)
+        if a is None or b is None:
+            yield Violation("alias", name, f"values {first} and {second} are no longer planned")
+        elif a.arena != b.arena or b.start - a.start != distance:
+            yield Violation(
+                "alias",
+                name,
+                f"value {second} must lie {distance} bytes after value {first}, its memory; it lies "
+                f"{b.start - a.start} bytes after it",
+            )
+    for value in record.state:
+        place = extents.get(value)
+        for other, extent in extents.items():
+            if place is None or other in record.state or extent.arena != place.arena:
+                continue
+            if extent.start < place.end and place.start < extent.end:
+                yield Violation(
+                    "state", name, f"value {other} shares bytes with the state in value {value}"
+                )

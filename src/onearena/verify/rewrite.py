@@ -1,0 +1,178 @@
+"""Does a rewritten method read the same bytes as the original, everywhere?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from onearena.pte.tensors import tensor_bytes
+from onearena.timeline.steps import MethodSteps
+from onearena.verify.trace import (
+    Origin,
+    Pieces,
+    Trace,
+    extents_of,
+    trace_method,
+)
+from onearena.verify.violation import Violation
+
+_ByInstruction = Mapping[tuple[int, int], frozenset[Pieces]]
+
+
+def verify_rewrite(before: MethodSteps, after: MethodSteps) -> tuple[Violation, ...]:
+    """All reads of `after` whose bytes do not come from where they came from in `before`.
+
+    `after` may have more values (opened activations) and more steps inside a delegate call;
+    instructions and the values of `before` keep their numbers.
+    """
+    name = after.plan.name or ""
+    shape = _shape_changes(before, after, name)
+    if shape:
+        return tuple(shape)
+    old = trace_method(before)
+    new = trace_method(after, _seeds(old))
+    count = len(before.plan.values or ())
+    ignored = _uncertain(before, old)
+    expected = _by_instruction(before, old, ignored)
+    found = _by_instruction(after, new, ignored)
+    return (
+        *_reads(name, expected, found, count),
+        *_inner_reads(after, new, found, count),
+        *_survivors(name, before, old, new),
+    )
+
+
+def _uncertain(before: MethodSteps, old: Trace) -> frozenset[tuple[int, int]]:
+    """(instruction, value) of reads that may be none and cannot mean anything.
+
+    A call that is not understood names its outputs among its arguments. If such a value's
+    bytes come from several places, or from before the run although others use them too, it
+    is an output: a view has one owner, and state has its bytes for itself.
+    """
+    extents = extents_of(before)
+    result: set[tuple[int, int]] = set()
+    for (position, value), alternatives in old.reads.items():
+        step = before.steps[position]
+        if value not in step.roles.maybe_reads or value not in extents:
+            continue
+        origins = {o for pieces in alternatives for p in pieces for o, _ in p.origins}
+        crowded = any(
+            other != value
+            and place.arena == extents[value].arena
+            and place.start < extents[value].end
+            and extents[value].start < place.end
+            for other, place in extents.items()
+        )
+        if len(origins) > 1 or (crowded and any(o.kind == "before" for o in origins)):
+            result.add((step.instruction, value))
+    return frozenset(result)
+
+
+def _shape_changes(before: MethodSteps, after: MethodSteps, name: str) -> list[Violation]:
+    found: list[str] = []
+    old, new = before.plan, after.plan
+    if len(before.instructions) != len(after.instructions):
+        found.append("the number of instructions changed")
+    if old.inputs != new.inputs or old.outputs != new.outputs:
+        found.append("inputs or outputs changed")
+    for index, (one, other) in enumerate(zip(old.values or (), new.values or (), strict=False)):
+        if type(one.val) is not type(other.val):
+            found.append(f"value {index} is another kind of value")
+    for index in extents_of(before).keys() & extents_of(after).keys():
+        if tensor_bytes(before.tensor(index)) != tensor_bytes(after.tensor(index)):
+            found.append(f"value {index} has another size")
+        a, b = before.tensor(index).allocation_info, after.tensor(index).allocation_info
+        if a is not None and b is not None and a.memory_id != b.memory_id:
+            found.append(f"value {index} moved to another arena")
+    if extents_of(before).keys() - extents_of(after).keys():
+        found.append("a planned value lost its place")
+    return [Violation("order", name, message) for message in found]
+
+
+def _seeds(old: Trace) -> dict[int, list[tuple[int, int, Origin, int]]]:
+    """What the bytes held before the run, by value: known in the original by their address."""
+    seeds: dict[int, list[tuple[int, int, Origin, int]]] = {}
+    for (_, value), alternatives in old.reads.items():
+        if value not in seeds and value in old.at_exit:
+            for pieces in alternatives:
+                for piece in pieces:
+                    for origin, position in piece.origins:
+                        if origin.kind == "before":
+                            seeds.setdefault(value, []).append(
+                                (piece.start, piece.start + piece.size_bytes, origin, position)
+                            )
+    return seeds
+
+
+def _by_instruction(
+    method: MethodSteps, trace: Trace, ignored: frozenset[tuple[int, int]]
+) -> _ByInstruction:
+    result: dict[tuple[int, int], frozenset[Pieces]] = {}
+    for (position, value), alternatives in trace.reads.items():
+        key = (method.steps[position].instruction, value)
+        if key not in ignored:
+            result[key] = result.get(key, frozenset()) | alternatives
+    return result
+
+
+def _reads(
+    name: str, expected: _ByInstruction, found: _ByInstruction, count: int
+) -> Iterable[Violation]:
+    for (instruction, value), pieces in sorted(found.items(), key=lambda item: item[0]):
+        if value >= count:
+            continue
+        if pieces != expected.get((instruction, value), pieces):
+            yield Violation(
+                "alias",
+                name,
+                f"value {value}, read at instruction {instruction}, no longer holds the bytes it "
+                "held in the original",
+            )
+    for instruction, value in sorted(expected.keys() - found.keys()):
+        yield Violation(
+            "order", name, f"value {value} is no longer read at instruction {instruction}"
+        )
+
+
+def _inner_reads(
+    after: MethodSteps, trace: Trace, found: _ByInstruction, count: int
+) -> Iterable[Violation]:
+    """Opened activations hold, when they are read, what their own call wrote into them."""
+    extents = extents_of(after)
+    for (instruction, value), alternatives in sorted(found.items(), key=lambda item: item[0]):
+        if value < count or value not in extents:
+            continue
+        held = trace.written.get(value, set())
+        for pieces in alternatives:
+            origins = {origin for piece in pieces for origin, _ in piece.origins}
+            distances = {at - p.start for p in pieces for _, at in p.origins}
+            if not origins <= held or len(distances) > 1:
+                yield Violation(
+                    "overlap",
+                    after.plan.name or "",
+                    f"opened value {value}, read at instruction {instruction}, was overwritten",
+                )
+                break
+
+
+def _survivors(name: str, before: MethodSteps, old: Trace, new: Trace) -> Iterable[Violation]:
+    """State that the original keeps from run to run is kept by the rewritten method."""
+    state = old.loaded | {
+        value
+        for (_, value), alternatives in old.reads.items()
+        if value in old.at_exit and any(_has_before(pieces) for pieces in alternatives)
+    }
+    for value in sorted(state):
+        writers = {
+            origin.content
+            for piece in old.at_exit[value]
+            for origin, _ in piece.origins
+            if origin.kind == "write"
+        }
+        if writers <= state and old.at_exit[value] != new.at_exit[value]:
+            yield Violation(
+                "state", name, f"the state in value {value} does not survive the run any more"
+            )
+
+
+def _has_before(pieces: Pieces) -> bool:
+    return any(origin.kind == "before" for piece in pieces for origin, _ in piece.origins)
