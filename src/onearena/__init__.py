@@ -1,8 +1,75 @@
-"""onearena: one memory plan for an ExecuTorch program and all of its delegates."""
+"""onearena: one memory plan for an ExecuTorch program and all of its delegates.
+
+The functions here are the library's whole public interface:
+
+    import onearena
+    report = onearena.optimize("model.pte", "small.pte")
+"""
+
+from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
 
 try:
     __version__ = version("onearena")
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0.0.0"
+
+if TYPE_CHECKING:
+    from onearena.errors import OnearenaError
+    from onearena.pipeline import Options, inspect, optimize, verify
+    from onearena.results import (
+        Footprint,
+        LiveTensor,
+        MethodReport,
+        Peak,
+        ProgramReport,
+        VerifyReport,
+    )
+    from onearena.runtime.compare import CompareReport, compare
+    from onearena.verify.violation import Violation
+
+_PUBLIC = {
+    "OnearenaError": "onearena.errors",
+    "Options": "onearena.pipeline",
+    "inspect": "onearena.pipeline",
+    "optimize": "onearena.pipeline",
+    "verify": "onearena.pipeline",
+    "Footprint": "onearena.results",
+    "LiveTensor": "onearena.results",
+    "MethodReport": "onearena.results",
+    "Peak": "onearena.results",
+    "ProgramReport": "onearena.results",
+    "VerifyReport": "onearena.results",
+    "CompareReport": "onearena.runtime.compare",
+    "compare": "onearena.runtime.compare",
+    "Violation": "onearena.verify.violation",
+}
+
+__all__ = [
+    "CompareReport",
+    "Footprint",
+    "LiveTensor",
+    "MethodReport",
+    "OnearenaError",
+    "Options",
+    "Peak",
+    "ProgramReport",
+    "VerifyReport",
+    "Violation",
+    "__version__",
+    "compare",
+    "inspect",
+    "optimize",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads the public names when they are first used: starting the command line stays quick."""
+    from importlib import import_module
+
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_PUBLIC[name]), name)

@@ -9,7 +9,7 @@ from onearena.flatbuf.data import ByteSource, Data, data_size
 from onearena.pte.schema import Program
 
 SEGMENT_ALIGNMENT = 128
-"""What ExecuTorch's exporter uses for new segments (`ExecutorchBackendConfig.segment_alignment`)."""
+"""What ExecuTorch's exporter uses for new segments (`segment_alignment` of its config)."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,8 @@ def read_pte(source: ByteSource) -> PteFile:
         raise FormatError(f"{name}: is a bundled program (BP08), not a .pte; extract the program")
     if identifier != FILE_IDENTIFIER:
         raise FormatError(
-            f"{name}: is not a .pte file: bytes 4-8 are {identifier!r}, expected {FILE_IDENTIFIER!r}"
+            f"{name}: is not a .pte file: bytes 4-8 are {identifier!r}, expected "
+            f"{FILE_IDENTIFIER!r}"
         )
     header = read_header(source)
     program_size = header.program_size if header else source.size_bytes

@@ -248,7 +248,7 @@ class FrameList:
 
 @dataclass(frozen=True, slots=True)
 class BackendDelegateDataReference:
-    """Where a payload is: `location` 0 = `Program.backend_delegate_data`, 1 = `Program.segments`."""
+    """Where a payload is: location 0 = `Program.backend_delegate_data`, 1 = `segments`."""
 
     location: int = scalar("b")
     index: int = scalar("I")

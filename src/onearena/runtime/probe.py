@@ -78,6 +78,8 @@ class _Prober:
         return replace(self._plan, sizes=(bound, *self._accepted()))
 
     def _strategy(self) -> Strategy:
+        self._desk.note(f"{self._session.path}: loading", "a")
+        self._session.load(self._plan.method)  # what fails here, no input can mend
         reasons = []
         for strategy in Strategy if self._facts.has_integers else (Strategy.INFERRED,):
             plan = replace(self._plan, strategy=strategy)

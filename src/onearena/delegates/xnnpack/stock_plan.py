@@ -99,7 +99,8 @@ def _is_reusable(graph: StockGraph, number: int, output: StockValue) -> bool:
     """True when an in-place operator may write its output over value `number`."""
     value = graph.values[number]
     return (
-        value.storage is Storage.WORKSPACE
+        value.is_valid
+        and value.storage is Storage.WORKSPACE
         and value.consumers == 1
         and tensor_bytes(value) == tensor_bytes(output)
     )

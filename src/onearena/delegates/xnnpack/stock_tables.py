@@ -14,6 +14,7 @@ from onearena.delegates.xnnpack.stock_graph import (
     Op,
     StockGraph,
     StockNode,
+    StockValue,
     Storage,
 )
 from onearena.delegates.xnnpack.stock_passes import clear
@@ -87,4 +88,5 @@ def _replace(graph: StockGraph, chain: list[int], operand: int) -> None:
         assert node is not None
         clear(graph.values[node.outputs[0]])
         graph.nodes[index] = None
-    last.op, last.function, last.inputs = Op.UNARY, Function.TABLE, [operand]
+    table = graph.add_value(StockValue(Datatype.QUINT8, (256,), Storage.CONSTANT))
+    last.op, last.function, last.inputs = Op.UNARY, Function.TABLE, [operand, table]

@@ -157,32 +157,25 @@ def _indirection(graph: StockGraph, node: StockNode, target: Target) -> int:
     if isinstance(union, x.XNNStaticResizeBilinear2D):
         return _resize_indirection(graph, node, height * width, target)
     assert isinstance(union, x.Convolution)
-    channels = graph.values[node.inputs[0]].datatype
+    datatype = graph.values[node.inputs[0]].datatype
     kernel = union.kernel_height * union.kernel_width
-    if _is_per_channel(union, node):
-        tiles = _INT8_DEPTHWISE_TILES if _is_eight_bit(channels) else _DEPTHWISE_TILES
-        tile = next((size for size in tiles if size >= kernel), None)
-        if kernel == 1 and _has_unit_step(union):
-            return 0  # multiply and add per channel needs no pointers
+    if union.group_input_channels == union.group_output_channels == 1:
+        tile = next((size for size in _tiles(datatype) if size >= kernel), None)
         if tile is not None:
             return _depthwise_indirection(union, height, width, tile, target)
-    rows = _convolution_rows(channels, height * width, target)
+    rows = _convolution_rows(datatype, height * width, target)
     return kernel * round_up(height * width, rows) * target.pointer_bytes
+
+
+def _tiles(datatype: int) -> tuple[int, ...]:
+    """Kernel sizes that depthwise micro-kernels are made for (`dwconv-config.c`)."""
+    if datatype == Datatype.QDINT8:
+        return ()
+    return _INT8_DEPTHWISE_TILES if _is_eight_bit(datatype) else _DEPTHWISE_TILES
 
 
 def _is_eight_bit(datatype: int) -> bool:
     return datatype in (Datatype.QINT8, Datatype.QUINT8)
-
-
-def _is_per_channel(conv: x.Convolution, node: StockNode) -> bool:
-    if node.op is Op.DEPTHWISE_CONVOLUTION:
-        return conv.group_output_channels == conv.group_input_channels
-    return conv.group_input_channels == conv.group_output_channels == 1
-
-
-def _has_unit_step(conv: x.Convolution) -> bool:
-    padding = conv.padding_top | conv.padding_right | conv.padding_bottom | conv.padding_left
-    return conv.subsampling_height | conv.subsampling_width == 1 and padding == 0
 
 
 def _depthwise_indirection(

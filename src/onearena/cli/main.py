@@ -1,0 +1,58 @@
+"""`onearena`: dispatches to the commands and turns errors into one line and an exit code.
+
+Exit codes: 0 fine, 1 the answer is no (different, unsafe), 2 bad usage or bad input,
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from onearena import __version__
+from onearena.cli import compare, inspect, optimize, verify
+from onearena.errors import OnearenaError
+
+_COMMANDS = (optimize, inspect, verify, compare)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns the exit code."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+        return code
+    except OnearenaError as error:
+        print(f"onearena: {_one_line(str(error))}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # the reader went away (`| head`): keep the interpreter from complaining at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("onearena: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="onearena",
+        description="One memory plan for an ExecuTorch program and all of its delegates.",
+    )
+    parser.add_argument("--version", action="version", version=f"onearena {__version__}")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in _COMMANDS:
+        command.add_parser(subparsers)
+    return parser
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""`onearena optimize model.pte -o small.pte`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from onearena.cli.output import Progress, print_json
+from onearena.pipeline import Options, optimize
+from onearena.report.text import program_text
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds the command to the parser."""
+    parser = subparsers.add_parser(
+        "optimize",
+        help="plan a program and its XNNPACK delegates in one arena, write the result",
+        description="Plans a program and its XNNPACK delegates in one arena, verifies the plan and "
+        "writes a program that the stock runtime runs bit for bit the same. The input file is "
+        "never touched.",
+    )
+    parser.add_argument("program", help="the .pte file to read")
+    parser.add_argument("-o", "--output", required=True, help="the .pte file to write")
+    parser.add_argument(
+        "--closed", action="store_true", help="plan the arenas only, leave the delegates closed"
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=_seconds,
+        default=Options.time_limit_s,
+        metavar="S",
+        help="seconds to search for each plan that is above its lower bound (default %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.set_defaults(run=run)
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 86400:
+        raise argparse.ArgumentTypeError("must be between 0 and 86400")
+    return value
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    progress = Progress(args.program, enabled=not args.json)
+    options = Options(open_delegates=not args.closed, time_limit_s=args.time_limit)
+    try:
+        report = optimize(args.program, args.output, options, progress)
+    finally:
+        progress.close()
+    if args.json:
+        print_json(report.to_json())
+    else:
+        print(program_text(report))
+    return 0

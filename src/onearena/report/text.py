@@ -1,0 +1,111 @@
+"""Reports as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from onearena.results import Footprint, MethodReport, Peak, ProgramReport, VerifyReport
+
+_MB = 1_000_000
+
+
+def size_text(size_bytes: int) -> str:
+    """A size in a human unit (powers of ten)."""
+    if size_bytes >= _MB:
+        return f"{size_bytes / _MB:,.2f} MB"
+    if size_bytes >= 1000:
+        return f"{size_bytes / 1000:,.2f} kB"
+    return f"{size_bytes} B"
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of cells, the first column left, the others right aligned; the first row is a head."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def program_text(report: ProgramReport) -> str:
+    """The report of `inspect` and `optimize`."""
+    parts = [_head(report)]
+    for method in report.methods:
+        parts.append("\n".join(_method_lines(method)))
+    parts += [f"note: {note}" for note in report.notes]
+    return "\n\n".join(parts)
+
+
+def _head(report: ProgramReport) -> str:
+    size = size_text(report.file_bytes_before)
+    if report.output is None:
+        return f"{report.path}  {size}"
+    assert report.file_bytes_after is not None
+    return f"{report.path}  {size}  ->  {report.output}  {size_text(report.file_bytes_after)}"
+
+
+def _method_lines(method: MethodReport) -> Iterable[str]:
+    yield f"method {method.name}"
+    yield _indent(table(_footprint_rows(method.before, method.after)))
+    yield f"  lower bound of the arena  {method.lower_bound_bytes:,} B  (gap {method.gap:.2%})"
+    yield (
+        f"  delegate calls  {method.delegate_calls}, {method.opened_calls} opened"
+        + (f";  state {method.state_bytes:,} B" if method.state_bytes else "")
+        + (f";  pinned values {method.pinned_values}" if method.pinned_values else "")
+    )
+    if method.peak is not None:
+        yield from _peak_lines(method.peak)
+    for note in method.notes:
+        yield f"  note: {note}"
+
+
+def _footprint_rows(before: Footprint, after: Footprint | None) -> list[list[str]]:
+    rows = [["bytes", "before"] if after else ["bytes", ""]]
+    if after is not None:
+        rows[0] += ["after", "after/before"]
+    for label, name in (
+        ("arena (planned)", "arena_bytes"),
+        ("XNNPACK workspace (predicted)", "workspace_bytes"),
+        ("total", "total_bytes"),
+    ):
+        old = getattr(before, name)
+        row = [label, f"{old:,}"]
+        if after is not None:
+            new = getattr(after, name)
+            row += [f"{new:,}", f"{new / old:.3f}" if old else "-"]
+        rows.append(row)
+    return rows
+
+
+def _peak_lines(peak: Peak) -> Iterable[str]:
+    yield f"  peak  {size_text(peak.live_bytes)} ({peak.live_bytes:,} B) alive at {peak.step}"
+    rows = [
+        [
+            f"    value {tensor.value}",
+            f"{tensor.size_bytes:,} B",
+            f"{tensor.size_bytes / peak.live_bytes:.0%}",
+        ]
+        for tensor in peak.tensors
+    ]
+    if rows:
+        lines = table(rows).splitlines()
+        for line, tensor in zip(lines, peak.tensors, strict=True):
+            yield f"{line}  {tensor.description}"
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+def verify_text(report: VerifyReport) -> str:
+    """The report of `verify`."""
+    count = len(report.methods)
+    lines = [f"{report.path}: {count} method{'' if count == 1 else 's'} checked"]
+    lines += [f"note: {note}" for note in report.notes]
+    if report.safe:
+        return "\n".join([*lines, "safe"])
+    lines += [f"{violation.kind}: {violation}" for violation in report.violations]
+    found = len(report.violations)
+    return "\n".join([*lines, f"NOT SAFE: {found} violation{'' if found == 1 else 's'}"])
