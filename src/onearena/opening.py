@@ -252,9 +252,7 @@ def _arena_for(plan: ExecutionPlan, args: Sequence[int]) -> int:
     return next(a for a in range(1, len(devices) + 2) if a not in devices)
 
 
-def _with_arguments(
-    plan: ExecutionPlan, arguments: Mapping[int, tuple[int, ...]]
-) -> ExecutionPlan:
+def _with_arguments(plan: ExecutionPlan, arguments: Mapping[int, tuple[int, ...]]) -> ExecutionPlan:
     if not arguments:
         return plan
     chain = (plan.chains or ())[0]

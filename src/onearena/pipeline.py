@@ -33,8 +33,10 @@ from onearena.pte.writer import write_pte
 from onearena.record import MethodRecord, Record, encode_record, read_record
 from onearena.report.peak import find_peak
 from onearena.results import Footprint, MethodReport, ProgramReport, VerifyReport
+from onearena.schedule import rescheduled
 from onearena.timeline.build import Timeline, build_timeline
-from onearena.timeline.steps import method_steps
+from onearena.timeline.steps import MethodSteps, method_steps
+from onearena.timeline.storage import Storage
 from onearena.verify.plan import verify_plan
 from onearena.verify.program import verify_program
 from onearena.verify.rewrite import verify_rewrite
@@ -49,20 +51,32 @@ class Options:
 
     Attributes:
         open_delegates: plan what lives inside XNNPACK calls; without it only the arenas.
+        reorder: move kernels, and nodes inside opened calls, to where less is alive.
         time_limit_s: for the search of each plan that does not reach its lower bound.
     """
 
     open_delegates: bool = True
+    reorder: bool = True
     time_limit_s: float = 0.5
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A method that may be planned; `order[new] = old` instruction, empty when none moved."""
+
+    opened: OpenedMethod
+    order: tuple[int, ...]
+    timeline: Timeline
+    bound_bytes: int
+    workspace_bytes: int
 
 
 @dataclass(frozen=True)
 class _Candidate:
     """A planned method that may replace the original."""
 
-    opened: OpenedMethod
+    draft: _Draft
     plan: ExecutionPlan
-    timeline: Timeline
     solution: Plan
     footprint: Footprint
 
@@ -135,7 +149,7 @@ def _optimize(
         best, notes = _plan_method(file, analysed, position, options)
         reports.append(_report(method, best, notes))
         if best is not None:
-            changed[position] = NewMethod(best.plan, best.opened, method.payloads)
+            changed[position] = NewMethod(best.plan, best.draft.opened, method.payloads)
             name = method.plan.name or ""
             records[name] = _method_record(method, best, records.get(name))
     if not changed:
@@ -193,54 +207,76 @@ def _plan_method(
     if unknown:
         return None, (f"left as it was: the size of value {unknown[0]} is not known",)
     notes: list[str] = []
-    candidates: list[_Candidate] = []
-    for opening in (True, False) if options.open_delegates else (False,):
-        try:
-            candidates.append(_candidate(file, analysed, position, opening, options))
-        except PlanError as error:
-            notes.append(f"no plan {'with opened calls' if opening else ''}: {error}")
+    best: _Candidate | None = None
+    for draft in _drafts(file, analysed, position, options):
+        if (
+            best is not None
+            and draft.bound_bytes + draft.workspace_bytes >= best.footprint.total_bytes
+        ):
             continue
-        if opening and candidates[-1].footprint.total_bytes < before.total_bytes:
-            break
-    if candidates:
-        notes += _closed_notes(candidates[0].opened)
-        notes += _pinned_notes(candidates[0].timeline)
-    best = min(candidates, key=lambda c: c.footprint.total_bytes, default=None)
+        try:
+            candidate = _solve(method, draft, options)
+        except PlanError as error:
+            notes.append(f"no plan: {error}")
+            continue
+        if best is None or candidate.footprint.total_bytes < best.footprint.total_bytes:
+            best = candidate
+    if best is not None:
+        notes += _closed_notes(best.draft.opened)
+        notes += _pinned_notes(best.draft.timeline)
     if best is None or best.footprint.total_bytes >= before.total_bytes:
         notes.append("keeps its plan: no smaller one was found")
         return None, tuple(notes)
     return best, tuple(notes)
 
 
-def _candidate(
-    file: PteFile,
-    analysed: Mapping[int, AnalysedMethod],
-    position: int,
-    opening: bool,
-    options: Options,
-) -> _Candidate:
+def _drafts(
+    file: PteFile, analysed: Mapping[int, AnalysedMethod], position: int, options: Options
+) -> list[_Draft]:
+    """What could be planned instead, the most promising first."""
     method = analysed[position]
-    label = method_label(file, method.plan)
     shared = len(analysed) > 1
     reserved = foreign_state(analysed, position) if shared else ()
-    if opening:
+    label = method_label(file, method.plan)
+    edges = boundaries(method.plan, method.payloads)
+
+    def draft(
+        opened: OpenedMethod,
+        order: tuple[int, ...],
+        steps: MethodSteps,
+        storage: Storage | None = None,
+    ) -> _Draft:
+        timeline = build_timeline(steps, opened.added, reserved, shared, storage)
+        bound = sum(lower_bound_bytes(timeline.problem, a) for a in timeline.problem.arenas)
+        graphs = {k: p.graph.source for k, p in method.payloads.items() if p.graph is not None}
+        graphs.update((k, p.graph.source) for k, p in opened.payloads.items())
+        return _Draft(opened, order, timeline, bound, workspace_of(opened.plan, graphs))
+
+    closed = OpenedMethod(method.plan, method.steps.calls, frozenset(), {}, 0, ())
+    drafts = [draft(closed, (), method.steps)]
+    if options.open_delegates:
         opened = open_method(method.plan, method.payloads, label)
-        edges = boundaries(method.plan, method.payloads)
         steps = method_steps(opened.plan, opened.calls, label, edges)
-    else:
-        opened = OpenedMethod(method.plan, {}, frozenset(), {}, 0, ())
-        steps = method.steps
-    timeline = build_timeline(steps, opened.added, reserved, pin_state=shared)
+        plain = draft(opened, (), steps)
+        drafts.append(plain)
+        if options.reorder:
+            moved, order = rescheduled(opened, steps, plain.timeline.storage, label)
+            if moved is not opened:
+                shifted = {k: edges[old] for k, old in enumerate(order) if old in edges}
+                steps = method_steps(moved.plan, moved.calls, label, shifted if order else edges)
+                drafts.append(draft(moved, order, steps, plain.timeline.storage))
+    return sorted(drafts, key=lambda d: d.bound_bytes + d.workspace_bytes)
+
+
+def _solve(method: AnalysedMethod, draft: _Draft, options: Options) -> _Candidate:
+    timeline = draft.timeline
     solution = plan_problem(timeline.problem, options.time_limit_s)
     faults = verify_plan(timeline.problem, solution)
     if faults:
-        raise VerificationError(f"{label}: the plan is not valid: {faults[0]}")
+        raise VerificationError(f"{timeline.method.what}: the plan is not valid: {faults[0]}")
     tail = XNNPACK_TAIL_BYTES if method.payloads else 0
-    plan = place_values(opened.plan, timeline, solution, tail)
-    graphs = {k: p.graph.source for k, p in method.payloads.items() if p.graph is not None}
-    graphs.update((k, p.graph.source) for k, p in opened.payloads.items())
-    footprint = Footprint(arena_bytes(plan), workspace_of(plan, graphs))
-    return _Candidate(opened, plan, timeline, solution, footprint)
+    plan = place_values(draft.opened.plan, timeline, solution, tail)
+    return _Candidate(draft, plan, solution, Footprint(arena_bytes(plan), draft.workspace_bytes))
 
 
 def _closed_notes(opened: OpenedMethod) -> list[str]:
@@ -268,7 +304,7 @@ def _pinned_notes(timeline: Timeline) -> list[str]:
 def _method_record(
     method: AnalysedMethod, best: _Candidate, earlier: MethodRecord | None
 ) -> MethodRecord:
-    storage = best.timeline.storage
+    storage = best.draft.timeline.storage
     aliases = tuple(
         (group[0], value, storage.memories[value].start - storage.memories[group[0]].start)
         for group in storage.groups
@@ -281,7 +317,8 @@ def _method_record(
         earlier.workspace_bytes_before if earlier else method.workspace_bytes,
         aliases,
         tuple(sorted(storage.state)),
-        (count, count + len(best.opened.added)),
+        (count, count + len(best.draft.opened.added)),
+        best.draft.order,
     )
 
 
@@ -300,17 +337,17 @@ def _verify_written(original: PteFile, written: Path) -> None:
         fresh = [v for v in report.violations if str(v) not in known]
         if fresh:
             raise VerificationError(f"{original.path}: the result is not safe: {fresh[0]}")
+        record = read_record(file)
         pairs = zip(
             original.program.execution_plan or (), file.program.execution_plan or (), strict=True
         )
         for before, after in pairs:
             _, old = analyse_steps(original, before)
             _, new = analyse_steps(file, after)
-            violations = verify_rewrite(old, new)
+            entry = record.methods.get(before.name or "") if record else None
+            violations = verify_rewrite(old, new, entry.order if entry else ())
             if violations:
-                raise VerificationError(
-                    f"{original.path}: the result is not safe: {violations[0]}"
-                )
+                raise VerificationError(f"{original.path}: the result is not safe: {violations[0]}")
 
 
 # -- reports ------------------------------------------------------------------------------
@@ -321,9 +358,7 @@ def _inspect_method(method: AnalysedMethod, notes: tuple[str, ...]) -> MethodRep
     bound = sum(lower_bound_bytes(timeline.problem, a) for a in timeline.problem.arenas)
     arena = arena_bytes(method.plan)
     calls = delegate_calls(method.plan)
-    opened = [
-        position for position, _ in calls if _has_opened_values(method, position)
-    ]
+    opened = [position for position, _ in calls if _has_opened_values(method, position)]
     return MethodReport(
         name=method.plan.name or "",
         before=Footprint(arena, method.workspace_bytes),
@@ -349,8 +384,10 @@ def _has_opened_values(method: AnalysedMethod, instruction: int) -> bool:
 
 def _state_bytes(timeline: Timeline) -> int:
     memories = timeline.storage.memories
-    spans = {(memories[v].arena, memories[v].offset, memories[v].size_bytes)
-             for v in timeline.storage.state}
+    spans = {
+        (memories[v].arena, memories[v].offset, memories[v].size_bytes)
+        for v in timeline.storage.state
+    }
     return sum(size for _, _, size in spans)
 
 
@@ -365,10 +402,10 @@ def _report(
         after=best.footprint,
         lower_bound_bytes=best.solution.total_bound_bytes,
         gap=best.solution.gap,
-        opened_calls=max(best.opened.opened_calls, before.opened_calls),
-        pinned_values=len(best.timeline.storage.pinned),
+        opened_calls=max(best.draft.opened.opened_calls, before.opened_calls),
+        pinned_values=len(best.draft.timeline.storage.pinned),
         planner=best.solution.method,
-        peak=find_peak(best.timeline),
+        peak=find_peak(best.draft.timeline),
         notes=notes,
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from onearena.delegates.xnnpack.workspace import predict_workspace, program_workspace
 from onearena.delegates.xnnpack.schema import XNNGraph
+from onearena.delegates.xnnpack.workspace import predict_workspace, program_workspace
 from onearena.opening import DelegatePayload, read_payloads, understood_calls
 from onearena.pte.container import PteFile
 from onearena.pte.schema import DelegateCall, ExecutionPlan, Tensor
@@ -54,9 +54,7 @@ def analyse_method(file: PteFile, plan: ExecutionPlan) -> AnalysedMethod:
     """
     payloads, steps = analyse_steps(file, plan)
     graphs = {k: p.graph.source for k, p in payloads.items() if p.graph is not None}
-    return AnalysedMethod(
-        plan, payloads, steps, build_timeline(steps), workspace_of(plan, graphs)
-    )
+    return AnalysedMethod(plan, payloads, steps, build_timeline(steps), workspace_of(plan, graphs))
 
 
 def boundaries(
@@ -111,9 +109,7 @@ def unknown_sizes(plan: ExecutionPlan) -> tuple[int, ...]:
     )
 
 
-def foreign_state(
-    analysed: Mapping[int, AnalysedMethod], position: int
-) -> tuple[Memory, ...]:
+def foreign_state(analysed: Mapping[int, AnalysedMethod], position: int) -> tuple[Memory, ...]:
     """Bytes that other methods keep state in and that method `position` does not use.
 
     Methods of one program may share the host's arenas, and with them state that lies at one

@@ -34,6 +34,7 @@ class MethodRecord:
             first.
         state: values that must survive from run to run.
         opened: first and past-the-last value that opening added.
+        order: by instruction, its number in the original; empty when nothing moved.
     """
 
     arena_bytes_before: tuple[int, ...]
@@ -41,6 +42,7 @@ class MethodRecord:
     aliases: tuple[tuple[int, int, int], ...]
     state: tuple[int, ...]
     opened: tuple[int, int]
+    order: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ def encode_record(record: Record) -> bytes:
             "aliases": [list(alias) for alias in method.aliases],
             "state": list(method.state),
             "opened": list(method.opened),
+            "order": list(method.order),
         }
         for name, method in record.methods.items()
     }
@@ -102,4 +105,5 @@ def _method(entry: Any) -> MethodRecord:
         aliases,
         tuple(int(value) for value in entry["state"]),
         (int(first), int(last)),
+        tuple(int(number) for number in entry["order"]),
     )

@@ -186,8 +186,7 @@ class VerifyReport:
         return {
             "safe": self.safe,
             "violations": [
-                {"kind": v.kind, "method": v.method, "message": v.message}
-                for v in self.violations
+                {"kind": v.kind, "method": v.method, "message": v.message} for v in self.violations
             ],
             "methods": list(self.methods),
             "notes": list(self.notes),

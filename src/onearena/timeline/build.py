@@ -11,7 +11,7 @@ from onearena.problem import Buffer, Member, Problem
 from onearena.timeline.access import Memory
 from onearena.timeline.sharing import sharing_pairs
 from onearena.timeline.steps import MethodSteps
-from onearena.timeline.storage import Storage, analyse_storage
+from onearena.timeline.storage import Storage, analyse_storage, restage
 
 LARGE_ALIGNMENT = 64
 """For speed: a cache line, and the widest vector load."""
@@ -50,6 +50,7 @@ def build_timeline(
     added: frozenset[int] = frozenset(),
     reserved: Sequence[Memory] = (),
     pin_state: bool = False,
+    storage: Storage | None = None,
 ) -> Timeline:
     """Builds the timeline of a method.
 
@@ -57,8 +58,9 @@ def build_timeline(
         added: values that opening added; they have no offset yet.
         reserved: bytes that belong to another method's state and must stay untouched.
         pin_state: state keeps its offset (other methods may know it by its address).
+        storage: what was found in the original order, when `method` has another one.
     """
-    storage = analyse_storage(method, added)
+    storage = restage(storage, method) if storage else analyse_storage(method, added)
     fixed = {*storage.pinned, *(storage.state if pin_state else ())}
     values = tuple(storage.memories)
     deltas = _group_deltas(storage, fixed)

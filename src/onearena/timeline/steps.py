@@ -56,7 +56,7 @@ class Step:
 @dataclass(frozen=True)
 class MethodSteps:
     """A method with its steps. `first_step[i]` is the first step of instruction i;
-    `first_step[n]` is the exit step."""
+    `first_step[n]` is the exit step; `calls` are the understood delegate calls by instruction."""
 
     what: str
     plan: ExecutionPlan
@@ -64,6 +64,7 @@ class MethodSteps:
     flow: ControlFlow
     steps: tuple[Step, ...]
     first_step: tuple[int, ...]
+    calls: Mapping[int, XnnpackCall]
 
     @property
     def exit_step(self) -> int:
@@ -126,7 +127,7 @@ def method_steps(
     first_step.append(len(steps))
     outputs = flatten(plan, plan.outputs or ())
     steps.append(Step(len(instructions), "outputs", Roles(outputs, ())))
-    return MethodSteps(what, plan, instructions, flow, tuple(steps), tuple(first_step))
+    return MethodSteps(what, plan, instructions, flow, tuple(steps), tuple(first_step), calls)
 
 
 def _check_lists(plan: ExecutionPlan, what: str) -> None:

@@ -14,8 +14,8 @@ All of these keep their distance to each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from onearena.lifetime import Interval, Lifetime, intersects, merge
 from onearena.pte.tensors import Dynamism
@@ -41,6 +41,7 @@ class Storage:
         pinned: by value, the reason why it keeps its offset.
         touches: by value, the steps at which its memory may be touched.
         accesses: reads and writes by value.
+        views: values whose bytes were written under other names; they live as long as these.
     """
 
     memories: Mapping[int, Memory]
@@ -50,6 +51,7 @@ class Storage:
     pinned: Mapping[int, str]
     touches: Mapping[int, frozenset[int]]
     accesses: Accesses
+    views: frozenset[int]
 
 
 def analyse_storage(method: MethodSteps, added: frozenset[int]) -> Storage:
@@ -78,23 +80,19 @@ class _Analysis:
         self._bind_exposed()
         while True:
             groups = self._groups()
-            lifetimes = self._natural_lifetimes(groups)
+            lifetimes = _natural_lifetimes(self._method, groups, self._touches, self._views)
             if not self._join_overlapping(lifetimes):
                 break
         self._spread(groups)
-        whole = (Interval(0, self._method.exit_step + 1),)
-        final = {
-            value: whole if value in self._state or value in self._pinned else life
-            for value, life in lifetimes.items()
-        }
         return Storage(
             self._memories,
-            final,
+            _final_lifetimes(self._method, lifetimes, {*self._state, *self._pinned}),
             tuple(group for group in groups if len(group) > 1),
             frozenset(self._state),
             self._pinned,
             {value: frozenset(steps) for value, steps in self._touches.items()},
             self._accesses,
+            frozenset(self._views),
         )
 
     # -- groups ---------------------------------------------------------------------------
@@ -224,18 +222,49 @@ class _Analysis:
             active.append(memory)
         return changed
 
-    # -- lifetimes ------------------------------------------------------------------------
 
-    def _natural_lifetimes(self, groups: Iterable[tuple[int, ...]]) -> dict[int, Lifetime]:
-        """Lifetimes from the accesses alone; a view is alive since its memory was born."""
-        result: dict[int, Lifetime] = {}
-        for group in groups:
-            touched = [self._touches.get(value, set()) for value in group]
-            birth = min((min(steps) for steps in touched if steps), default=0)
-            for value, steps in zip(group, touched, strict=True):
-                extended = steps | {birth} if steps and value in self._views else steps
-                result[value] = lifetime_of(self._method, extended)
-        return result
+def restage(storage: Storage, method: MethodSteps) -> Storage:
+    """The same memory under another order of the method's steps.
+
+    Which values share memory shows only in the order and the offsets of the file read; once
+    known it holds for any order that respects the dependences. Only lifetimes change.
+    """
+    accesses = collect_accesses(method, storage.memories)
+    touches = _touches(method, accesses)
+    single = set(storage.memories).difference(*storage.groups)
+    groups = (*storage.groups, *((value,) for value in single))
+    natural = _natural_lifetimes(method, groups, touches, storage.views)
+    return replace(
+        storage,
+        lifetimes=_final_lifetimes(method, natural, {*storage.state, *storage.pinned}),
+        touches={value: frozenset(steps) for value, steps in touches.items()},
+        accesses=accesses,
+    )
+
+
+def _natural_lifetimes(
+    method: MethodSteps,
+    groups: Iterable[tuple[int, ...]],
+    touches: Mapping[int, set[int]],
+    views: Collection[int],
+) -> dict[int, Lifetime]:
+    """Lifetimes from the accesses alone; a view is alive since its memory was born."""
+    result: dict[int, Lifetime] = {}
+    for group in groups:
+        touched = [touches.get(value, set()) for value in group]
+        birth = min((min(steps) for steps in touched if steps), default=0)
+        for value, steps in zip(group, touched, strict=True):
+            extended = steps | {birth} if steps and value in views else steps
+            result[value] = lifetime_of(method, extended)
+    return result
+
+
+def _final_lifetimes(
+    method: MethodSteps, natural: Mapping[int, Lifetime], lasting: Collection[int]
+) -> dict[int, Lifetime]:
+    """State and pinned values live through the whole method."""
+    whole = (Interval(0, method.exit_step + 1),)
+    return {value: whole if value in lasting else life for value, life in natural.items()}
 
 
 def _touches(method: MethodSteps, accesses: Accesses) -> dict[int, set[int]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from onearena.pte.tensors import tensor_bytes
 from onearena.timeline.steps import MethodSteps
+from onearena.verify.instructions import instruction_changes
 from onearena.verify.trace import (
     Origin,
     Pieces,
@@ -18,22 +19,28 @@ from onearena.verify.violation import Violation
 _ByInstruction = Mapping[tuple[int, int], frozenset[Pieces]]
 
 
-def verify_rewrite(before: MethodSteps, after: MethodSteps) -> tuple[Violation, ...]:
+def verify_rewrite(
+    before: MethodSteps, after: MethodSteps, order: Sequence[int] = ()
+) -> tuple[Violation, ...]:
     """All reads of `after` whose bytes do not come from where they came from in `before`.
 
-    `after` may have more values (opened activations) and more steps inside a delegate call;
-    instructions and the values of `before` keep their numbers.
+    `after` may have more values (opened activations), more steps inside a delegate call and
+    another order of instructions; the values of `before` keep their numbers.
+
+    Args:
+        order: by instruction of `after`, its number in `before`; empty when nothing moved.
     """
     name = after.plan.name or ""
-    shape = _shape_changes(before, after, name)
+    order = order or range(len(after.instructions))
+    shape = _shape_changes(before, after, name) or instruction_changes(before, after, order)
     if shape:
         return tuple(shape)
     old = trace_method(before)
-    new = trace_method(after, _seeds(old))
+    new = trace_method(after, _seeds(old), order)
     count = len(before.plan.values or ())
     ignored = _uncertain(before, old)
-    expected = _by_instruction(before, old, ignored)
-    found = _by_instruction(after, new, ignored)
+    expected = _by_instruction(before, old, ignored, ())
+    found = _by_instruction(after, new, ignored, order)
     return (
         *_reads(name, expected, found, count),
         *_inner_reads(after, new, found, count),
@@ -70,8 +77,6 @@ def _uncertain(before: MethodSteps, old: Trace) -> frozenset[tuple[int, int]]:
 def _shape_changes(before: MethodSteps, after: MethodSteps, name: str) -> list[Violation]:
     found: list[str] = []
     old, new = before.plan, after.plan
-    if len(before.instructions) != len(after.instructions):
-        found.append("the number of instructions changed")
     if old.inputs != new.inputs or old.outputs != new.outputs:
         found.append("inputs or outputs changed")
     for index, (one, other) in enumerate(zip(old.values or (), new.values or (), strict=False)):
@@ -104,11 +109,17 @@ def _seeds(old: Trace) -> dict[int, list[tuple[int, int, Origin, int]]]:
 
 
 def _by_instruction(
-    method: MethodSteps, trace: Trace, ignored: frozenset[tuple[int, int]]
+    method: MethodSteps,
+    trace: Trace,
+    ignored: frozenset[tuple[int, int]],
+    order: Sequence[int],
 ) -> _ByInstruction:
     result: dict[tuple[int, int], frozenset[Pieces]] = {}
     for (position, value), alternatives in trace.reads.items():
-        key = (method.steps[position].instruction, value)
+        number = method.steps[position].instruction
+        if 0 <= number < len(order):
+            number = order[number]
+        key = (number, value)
         if key not in ignored:
             result[key] = result.get(key, frozenset()) | alternatives
     return result

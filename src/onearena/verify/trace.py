@@ -9,7 +9,7 @@ meet, the possible origins are joined; loops are followed until nothing changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onearena.bytemap import ByteMap
@@ -130,18 +130,23 @@ class _State:
         return other
 
 
-def trace_method(method: MethodSteps, seeds: Seeds | None = None) -> Trace:
+def trace_method(
+    method: MethodSteps, seeds: Seeds | None = None, numbers: Sequence[int] = ()
+) -> Trace:
     """Traces a method.
 
     Args:
         seeds: origins of bytes before the run, for comparing with another file.
+        numbers: what to call each instruction, for comparing with another order; by default
+            its position.
     """
-    return _Tracer(method, seeds or {}).run()
+    return _Tracer(method, seeds or {}, numbers).run()
 
 
 class _Tracer:
-    def __init__(self, method: MethodSteps, seeds: Seeds) -> None:
+    def __init__(self, method: MethodSteps, seeds: Seeds, numbers: Sequence[int]) -> None:
         self._method = method
+        self._numbers = numbers
         self._extents = extents_of(method)
         self._seeds = seeds
         self._early: dict[int, list[tuple[int, int]]] = {}
@@ -217,10 +222,16 @@ class _Tracer:
             if source in self._extents and value in self._extents:
                 self._copy(state, source, value)
             else:
-                self._write(state, value, Origin("write", step.instruction, _content(step, value)))
+                self._write(state, value, self._origin(step, value))
         for writer, value in self._early.get(position, ()):
-            origin = Origin("write", step.instruction, _content(self._method.steps[writer], value))
+            origin = self._origin(self._method.steps[writer], value)
             self._write(state, value, origin)
+
+    def _origin(self, step: Step, value: int) -> Origin:
+        number = step.instruction
+        if self._numbers and 0 <= number < len(self._numbers):
+            number = self._numbers[number]
+        return Origin("write", number, _content(step, value))
 
     def _copy(self, state: _State, source: int, target: int) -> None:
         """A reshape or copy: the target's bytes come from where the source's came from."""

@@ -152,7 +152,9 @@ def _renamed(xnode: XNode, instead: Mapping[int, int]) -> XNode:
         for member in fields(union)
         if member.name.endswith("_id") and getattr(union, member.name) in instead
     }
-    return replace(xnode, xnode_union=replace(union, **changes)) if changes else xnode
+    if not changes:
+        return xnode
+    return replace(xnode, xnode_union=replace(union, **changes))  # type: ignore[arg-type]
 
 
 def _split_clamps(graph: Graph, what: str) -> tuple[Graph, int]:
