@@ -89,7 +89,10 @@ def rewrite_file(file: PteFile, methods: Mapping[int, NewMethod], record: bytes)
             assert original is not None
             data = build_payload(replace(original, graph=opened.graph.source))
             delegates[number] = store.put(delegates[number], data)
-        plans[position] = replace(method.plan, delegates=tuple(delegates) or None)
+        if method.opened.payloads:
+            plans[position] = replace(method.plan, delegates=tuple(delegates))
+        else:
+            plans[position] = method.plan
     program = replace(
         file.program,
         execution_plan=tuple(plans),

@@ -75,6 +75,8 @@ class ByteMap(Generic[T]):
 
     def _span(self, start: int, end: int) -> tuple[int, int]:
         """Indices of the stored ranges that intersect [start, end)."""
+        if start >= end:
+            return 0, 0
         first = bisect_right(self._starts, start) - 1
         if first < 0 or self._ends[first] <= start:
             first += 1

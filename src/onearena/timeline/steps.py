@@ -165,7 +165,7 @@ def _instruction_step(
     if isinstance(args, MoveCall):
         return Step(position, "move", _move_roles(plan, args))
     if isinstance(args, JumpFalseCall):
-        return Step(position, "jump", Roles((), ()))
+        return Step(position, "jump", Roles(flatten(plan, (args.cond_value_index,)), ()))
     named = flatten(plan, (args.value_index,))
     return Step(position, "free", Roles(named, named, understood=not named))
 

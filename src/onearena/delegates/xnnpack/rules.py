@@ -172,7 +172,8 @@ def _fused(graph: Graph, value: Value) -> Link | None:
     if producer.kind is x.XNNStaticConstantPad and _pad_merges(graph, value, producer, consumer):
         return Link.PAD
     if producer.kind in CLAMPING and _is_clamp(graph, consumer):
-        return Link.CLAMP
+        if not _starts_lookup(graph, consumer):
+            return Link.CLAMP
     if producer.kind is x.XNNStaticTranspose and _transpose_merges(producer, consumer, value.id):
         return Link.TRANSPOSE
     if consumer.kind is x.XNNGlobalAvgPooling2d and is_square(producer):
@@ -258,6 +259,15 @@ def has_bounds(node: Node) -> bool:
     """True when the node carries output bounds that clamp something."""
     bounds = node.xnode.output_min_max
     return bounds is not None and (bounds.output_min != -inf or bounds.output_max != inf)
+
+
+def _starts_lookup(graph: Graph, node: Node) -> bool:
+    """True when XNNPACK, which makes tables first, takes the node into one with what follows."""
+    output = graph.values[node.outputs[0]]
+    readers = graph.consumers.get(output.id, ())
+    if not output.is_internal or len(readers) != 1:
+        return False
+    return _is_lookup_link(graph, output, node, readers[0])
 
 
 def _is_lookup_link(graph: Graph, value: Value, producer: Node, consumer: Node) -> bool:
