@@ -20,12 +20,17 @@ def verify_program(file: PteFile) -> VerifyReport:
     Raises:
         AnalysisError: a method contradicts itself.
     """
+    plans = file.program.execution_plan or ()
+    return verify_methods(file, [analyse_steps(file, plan)[1] for plan in plans])
+
+
+def verify_methods(file: PteFile, methods: Iterable[MethodSteps]) -> VerifyReport:
+    """All violations in a file whose methods have been read."""
     record = read_record(file)
     names: list[str] = []
     violations: list[Violation] = []
-    for plan in file.program.execution_plan or ():
-        _, steps = analyse_steps(file, plan)
-        name = plan.name or ""
+    for steps in methods:
+        name = steps.plan.name or ""
         names.append(name)
         violations += verify_method(steps)
         if record is not None and name in record.methods:
