@@ -10,6 +10,9 @@ from onearena.pipeline import Options, optimize
 from onearena.report.text import program_text
 
 
+_MAX_SECONDS = 86400
+
+
 def add_parser(subparsers: Any) -> None:
     """Adds the command to the parser."""
     parser = subparsers.add_parser(
@@ -25,6 +28,9 @@ def add_parser(subparsers: Any) -> None:
         "--closed", action="store_true", help="plan the arenas only, leave the delegates closed"
     )
     parser.add_argument(
+        "--keep-order", action="store_true", help="leave kernels and nodes in their order"
+    )
+    parser.add_argument(
         "--time-limit",
         type=_seconds,
         default=Options.time_limit_s,
@@ -36,16 +42,19 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 86400:
-        raise argparse.ArgumentTypeError("must be between 0 and 86400")
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= _MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {_MAX_SECONDS}")
     return value
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     progress = Progress(args.program, enabled=not args.json)
-    options = Options(open_delegates=not args.closed, time_limit_s=args.time_limit)
+    options = Options(not args.closed, not args.keep_order, args.time_limit)
     try:
         report = optimize(args.program, args.output, options, progress)
     finally:

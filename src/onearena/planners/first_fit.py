@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from onearena.errors import PlanError
 from onearena.lifetime import intersects
 from onearena.planners.units import Unit
 
@@ -43,6 +44,20 @@ def _add_gaps(gaps: list[list[Gap]], units: Sequence[Unit], first: int, second: 
                 high = b.delta - a.delta + b.size_bytes
                 gaps[first].append((second, low, high))
                 gaps[second].append((first, -high, -low))
+
+
+def check_fixed(units: Sequence[Unit], conflicts: Conflicts) -> None:
+    """Makes sure that the fixed offsets leave room for each other.
+
+    Raises:
+        PlanError: two units that live at the same time are fixed to the same bytes.
+    """
+    for unit, gaps in zip(units, conflicts.gaps, strict=True):
+        for other, low, high in gaps if unit.offset is not None else ():
+            there = units[other].offset
+            if there is not None and unit.offset is not None:
+                if low < unit.offset - there < high:
+                    raise PlanError(f"two buffers are fixed to byte {max(unit.offset, there)}")
 
 
 @dataclass(frozen=True)

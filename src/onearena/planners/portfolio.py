@@ -10,8 +10,9 @@ import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 
+from onearena.errors import PlanError
 from onearena.planners.bounds import lower_bound_bytes
-from onearena.planners.first_fit import Conflicts, Placement, find_conflicts, first_fit
+from onearena.planners.first_fit import Conflicts, Placement, check_fixed, find_conflicts, first_fit
 from onearena.planners.units import Unit, build_units
 from onearena.problem import Plan, Problem
 
@@ -52,6 +53,12 @@ def _plan_arena(
     for share in (True, False) if problem.may_share else (True,):
         units = build_units(problem, arena, share)
         conflicts = find_conflicts(units)
+        try:
+            check_fixed(units, conflicts)
+        except PlanError:
+            if best is None:
+                raise
+            break  # possible only because buffers share
         placement, name = _search(units, conflicts, bound, deadline)
         if best is None or placement.height_bytes < best[1].height_bytes:
             best = (units, placement, name)

@@ -140,7 +140,10 @@ class _Builder:
         fixed = {b.offset - delta for b, delta in placed if b.offset is not None}
         if len(fixed) > 1:
             raise PlanError(f"the fixed offsets of {placed[0][0].name} and its aliases disagree")
-        return Unit(rects, alignment, phase, min(fixed, default=None))
+        offset = min(fixed, default=None)
+        if offset is not None and (offset < 0 or (offset - phase) % alignment):
+            raise PlanError(f"the fixed offset of {placed[0][0].name} or an alias is impossible")
+        return Unit(rects, alignment, phase, offset)
 
 
 def _congruence(placed: Sequence[tuple[Buffer, int]]) -> tuple[int, int]:

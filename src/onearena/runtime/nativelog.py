@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import sys
@@ -19,26 +20,33 @@ _READ_BYTES = 64 * 1024
 
 
 class NativeLog:
-    """A file that stands in for descriptor 2 while :meth:`capture` is active.
+    """A file that stands in for standard error while :meth:`capture` is active.
 
-    The descriptor belongs to the whole process: what other threads write to it meanwhile
-    lands in the file too. Close it when done, or use it as a context manager.
+    Both ways to it are led there: descriptor 2 (native code) and `sys.stderr` (where the
+    runtime's bindings send their messages). They belong to the whole process: what other
+    threads write meanwhile lands in the file too. Close it when done, or use it as a context
+    manager.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         """Keeps the text in the file `path`, or in an unnamed one."""
         if path is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close())
+            self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (see close())
         else:
-            self._file = path.open("w+b")
+            self._file = path.open("w+b", buffering=0)
+        self._text = io.TextIOWrapper(self._file, "utf-8", "backslashreplace", write_through=True)
 
     @contextlib.contextmanager
     def capture(self) -> Iterator[None]:
-        """Forgets the last text and keeps what is printed to descriptor 2 inside the block."""
+        """Forgets the last text and keeps what is printed to standard error inside the block."""
         self._file.seek(0)
         self._file.truncate()
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            sys.stderr.flush()
+        _flush(sys.stderr)
+        with contextlib.redirect_stderr(self._text), self._captured_descriptor():
+            yield
+
+    @contextlib.contextmanager
+    def _captured_descriptor(self) -> Iterator[None]:
         try:
             saved = os.dup(2)
         except OSError:  # the process has no standard error: nothing to keep apart
@@ -48,8 +56,6 @@ class NativeLog:
             os.dup2(self._file.fileno(), 2)
             yield
         finally:
-            with contextlib.suppress(OSError, ValueError, AttributeError):
-                sys.stderr.flush()
             os.dup2(saved, 2)
             os.close(saved)
 
@@ -61,7 +67,7 @@ class NativeLog:
 
     def close(self) -> None:
         """Releases the file."""
-        self._file.close()
+        self._text.close()
 
     def __enter__(self) -> NativeLog:
         return self
@@ -73,6 +79,12 @@ class NativeLog:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _flush(stream: object) -> None:
+    """Flushes a stream that may be None, closed, or something of the host's own."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        stream.flush()  # type: ignore[attr-defined]
 
 
 def last_message(log: bytes) -> str | None:

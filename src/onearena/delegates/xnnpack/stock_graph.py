@@ -74,7 +74,7 @@ class Storage(Enum):
     WORKSPACE = auto()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class StockValue:
     """A tensor. The last five fields are kept by `analyze` and, between two of its runs, go
     stale in the same way as XNNPACK's."""
@@ -104,7 +104,7 @@ class StockValue:
         return self.storage is Storage.CONSTANT and prod(self.dims) == 1
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class StockNode:
     """A node; `source` is the payload's node it comes from."""
 
@@ -126,7 +126,7 @@ class StockNode:
         return self.function is Function.CLAMP
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class StockGraph:
     """Nodes in execution order (None: removed by a pass), values by XNNPACK's ids."""
 

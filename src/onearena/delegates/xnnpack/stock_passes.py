@@ -45,6 +45,7 @@ def clear(value: StockValue) -> None:
 def clean_up(graph: StockGraph) -> None:
     """Removes what nothing reads, sorts the nodes, counts again."""
     analyze(graph)
+    before = graph.nodes
     dead = [v for v, value in enumerate(graph.values) if _is_dead(value)]
     while dead:
         value = graph.values[dead.pop()]
@@ -59,7 +60,8 @@ def clean_up(graph: StockGraph) -> None:
             if _is_dead(source):
                 dead.append(operand)
     _sort(graph)
-    analyze(graph)
+    if graph.nodes != before:
+        analyze(graph)
 
 
 def _is_dead(value: StockValue) -> bool:

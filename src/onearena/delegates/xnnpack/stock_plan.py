@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 
 from onearena.delegates.xnnpack.schema import Datatype
@@ -31,6 +32,10 @@ _EXTRA_ROWS = 15
 """Quantization parameters that kernels may read past the last row."""
 _TAIL_BYTES = 32
 """Added to every workspace that is not empty, for reads past the end."""
+
+
+_Range = tuple[int, int]
+"""Half-open byte range."""
 
 
 @dataclass(slots=True)
@@ -108,20 +113,29 @@ def _is_reusable(graph: StockGraph, number: int, output: StockValue) -> bool:
 
 def packed_bytes(blocks: Sequence[Block], target: Target) -> int:
     """Size of the arena XNNPACK packs `blocks` into; 0 if there is nothing to pack."""
-    placed: list[tuple[int, int, int, int]] = []
+    steps = 1 + max((block.last for block in blocks), default=0)
+    # Blocks that overlap in time with another are those alive at its first node, and those
+    # that start at a later one of its nodes.
+    alive: list[list[_Range]] = [[] for _ in range(steps)]
+    starting: list[list[_Range]] = [[] for _ in range(steps)]
     size = 0
     for block in sorted(blocks, key=lambda block: -block.size):
         if block.size == 0:
             break
-        first, last = block.first, block.last
-        taken = sorted([(s, e) for s, e, f, k in placed if f <= last and k >= first])
+        lifetime = slice(block.first, block.last + 1)
+        taken = alive[block.first].copy()
+        taken.extend(chain.from_iterable(starting[block.first + 1 : block.last + 1]))
+        taken.sort()
         start = _offset(taken, block.size, target)
-        placed.append((start, start + block.size, first, last))
-        size = max(size, start + block.size)
+        placed = (start, start + block.size)
+        starting[block.first].append(placed)
+        for step in alive[lifetime]:
+            step.append(placed)
+        size = max(size, placed[1])
     return size + _TAIL_BYTES if size else 0
 
 
-def _offset(taken: list[tuple[int, int]], size: int, target: Target) -> int:
+def _offset(taken: Sequence[_Range], size: int, target: Target) -> int:
     """The start of the smallest gap that fits, or the end. Before ExecuTorch 1.5 the gap in
     front of the first block was not looked at."""
     uses_front = target.revision is not Revision.EXECUTORCH_1_4

@@ -7,7 +7,7 @@ take no workspace, and only what stayed internal counts, together with the scrat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -60,17 +60,24 @@ def predict_workspace(graph: XNNGraph, target: Target = X86_64_AVX512) -> Worksp
     """
     stock = stock_graph(graph, target)
     tensors = tensor_blocks(stock, target)
-    scratch = [
-        Block(round_up(scratch_bytes(stock, node, target), target.alignment_bytes), index, index)
-        for index, node in enumerate(stock.nodes)
-        if node is not None
-    ]
+    scratch = _scratch_blocks(stock, target)
+    tensors_bytes = packed_bytes(tensors, target)
     return WorkspacePrediction(
-        packed_bytes(tensors, target),
+        tensors_bytes,
         max((block.size for block in scratch), default=0),
-        packed_bytes(tensors + scratch, target),
+        packed_bytes(tensors + scratch, target) if scratch else tensors_bytes,
         _notes(stock, scratch, target),
     )
+
+
+def _scratch_blocks(stock: StockGraph, target: Target) -> list[Block]:
+    """A block per node that needs scratch, alive at that node."""
+    sizes = [0 if node is None else scratch_bytes(stock, node, target) for node in stock.nodes]
+    return [
+        Block(round_up(size, target.alignment_bytes), index, index)
+        for index, size in enumerate(sizes)
+        if size
+    ]
 
 
 def stock_graph(graph: XNNGraph, target: Target = X86_64_AVX512) -> StockGraph:
@@ -88,9 +95,9 @@ def stock_graph(graph: XNNGraph, target: Target = X86_64_AVX512) -> StockGraph:
     return stock
 
 
-def _notes(stock: StockGraph, scratch: Iterable[Block], target: Target) -> tuple[str, ...]:
+def _notes(stock: StockGraph, scratch: Sequence[Block], target: Target) -> tuple[str, ...]:
     notes: list[str] = []
-    if any(block.size for block in scratch):
+    if scratch:
         notes.append(f"operator scratch as on {target.name} with {target.threads} threads")
     activations = [v for v in stock.values if v.is_valid and v.storage is not Storage.CONSTANT]
     if any(value.datatype in (Datatype.FP16, Datatype.BF16) for value in activations):
