@@ -53,11 +53,10 @@ def check_fixed(units: Sequence[Unit], conflicts: Conflicts) -> None:
         PlanError: two units that live at the same time are fixed to the same bytes.
     """
     for unit, gaps in zip(units, conflicts.gaps, strict=True):
-        for other, low, high in gaps if unit.offset is not None else ():
-            there = units[other].offset
-            if there is not None and unit.offset is not None:
-                if low < unit.offset - there < high:
-                    raise PlanError(f"two buffers are fixed to byte {max(unit.offset, there)}")
+        for other, low, high in gaps:
+            at, there = unit.offset, units[other].offset
+            if at is not None and there is not None and low < at - there < high:
+                raise PlanError(f"two buffers are fixed to byte {max(at, there)}")
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,8 @@ def method_steps(
             steps.append(_instruction_step(plan, position, args, touched, edge))
         if isinstance(args, KernelCall | DelegateCall):
             touched.update(flatten(plan, args.args or ()))
+        elif isinstance(args, MoveCall):
+            touched.update(flatten(plan, (args.move_from, args.move_to)))
     first_step.append(len(steps))
     outputs = flatten(plan, plan.outputs or ())
     steps.append(Step(len(instructions), "outputs", Roles(outputs, ())))

@@ -130,34 +130,25 @@ def _is_one_place(pieces: Pieces) -> bool:
 
 
 def _state(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> Iterable[Violation]:
-    """State: loaded from the file, or read before anything wrote it."""
+    """State is loaded from the file, or read before anything wrote it. After the run it holds
+    what was there before, or what was written under one of its own names."""
     state = {v for v in extents if method.tensor(v).data_buffer_idx}
     for (position, value), alternatives in trace.reads.items():
         certain = value not in method.steps[position].roles.maybe_reads
         if certain and value in extents and any(map(_is_all_before, alternatives)):
             state.add(value)
     for value in sorted(state):
+        names = [v for v in state if extents[v] == extents[value]]
+        held = {origin for name in names for origin in trace.written.get(name, ())}
         for piece in trace.at_exit[value]:
             for origin, _ in piece.origins:
-                if origin.kind == "write" and not _same_memory(
-                    extents, state, value, origin.content
-                ):
+                if origin.kind == "write" and origin not in held:
                     found = f"the state in value {value} is overwritten by {describe(origin)}"
                     yield Violation("state", _name(method), found)
 
 
 def _is_all_before(pieces: Pieces) -> bool:
     return all(origin.kind == "before" for piece in pieces for origin, _ in piece.origins)
-
-
-def _same_memory(
-    extents: Mapping[int, Extent], state: Iterable[int], value: int, writer: int
-) -> bool:
-    """True when the writer is the state itself, or another name of exactly these bytes that
-    is state too."""
-    if writer == value:
-        return True
-    return writer in state and extents.get(writer) == extents[value]
 
 
 def _steps(method: MethodSteps, extents: Mapping[int, Extent]) -> Iterable[Violation]:

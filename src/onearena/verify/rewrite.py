@@ -172,14 +172,10 @@ def _survivors(name: str, before: MethodSteps, old: Trace, new: Trace) -> Iterab
         for (_, value), alternatives in old.reads.items()
         if value in old.at_exit and any(_has_before(pieces) for pieces in alternatives)
     }
+    held = {origin for value in state for origin in old.written.get(value, ())}
     for value in sorted(state):
-        writers = {
-            origin.content
-            for piece in old.at_exit[value]
-            for origin, _ in piece.origins
-            if origin.kind == "write"
-        }
-        if writers <= state and old.at_exit[value] != new.at_exit[value]:
+        writers = {o for p in old.at_exit[value] for o, _ in p.origins if o.kind == "write"}
+        if writers <= held and old.at_exit[value] != new.at_exit[value]:
             yield Violation(
                 "state", name, f"the state in value {value} does not survive the run any more"
             )
