@@ -115,7 +115,7 @@ def foreign_state(analysed: Mapping[int, AnalysedMethod], position: int) -> tupl
     Methods of one program may share the host's arenas, and with them state that lies at one
     address. What the method itself uses in the file read was shared before and stays so.
     """
-    own = [m for m in analysed[position].timeline.storage.memories.values()]
+    own = tuple(analysed[position].timeline.storage.memories.values())
     found: list[Memory] = []
     for other, method in analysed.items():
         storage = method.timeline.storage

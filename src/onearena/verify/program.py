@@ -50,8 +50,8 @@ def _against_record(method: MethodSteps, record: MethodRecord) -> Iterable[Viola
             yield Violation(
                 "alias",
                 name,
-                f"value {second} must lie {distance} bytes after value {first}, its memory; it lies "
-                f"{b.start - a.start} bytes after it",
+                f"value {second} must lie {distance} bytes after value {first}, its memory; it "
+                f"lies {b.start - a.start} bytes after it",
             )
     for value in record.state:
         place = extents.get(value)

@@ -171,9 +171,9 @@ def _fused(graph: Graph, value: Value) -> Link | None:
     producer, consumer = graph.producer[value.id], consumers[0]
     if producer.kind is x.XNNStaticConstantPad and _pad_merges(graph, value, producer, consumer):
         return Link.PAD
-    if producer.kind in CLAMPING and _is_clamp(graph, consumer):
-        if not _starts_lookup(graph, consumer):
-            return Link.CLAMP
+    merges_clamp = producer.kind in CLAMPING and _is_clamp(graph, consumer)
+    if merges_clamp and not _starts_lookup(graph, consumer):
+        return Link.CLAMP
     if producer.kind is x.XNNStaticTranspose and _transpose_merges(producer, consumer, value.id):
         return Link.TRANSPOSE
     if consumer.kind is x.XNNGlobalAvgPooling2d and is_square(producer):
