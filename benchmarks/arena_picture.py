@@ -88,9 +88,7 @@ def _panel(path: Path, heading: str, first_opened: int | None) -> tuple[_Panel, 
 def _svg_panel(panel: _Panel, left: float, scale_bytes: int) -> Iterable[str]:
     bottom = _TOP + _HEIGHT
     yield f'<text x="{left}" y="{_TOP - 14}" class="h">{panel.heading}</text>'
-    yield (
-        f'<rect x="{left}" y="{_TOP}" width="{_PANEL_WIDTH}" height="{_HEIGHT}" class="frame"/>'
-    )
+    yield (f'<rect x="{left}" y="{_TOP}" width="{_PANEL_WIDTH}" height="{_HEIGHT}" class="frame"/>')
     for box in sorted(panel.boxes, key=lambda b: b.low_bytes - b.high_bytes):
         low = bottom - _HEIGHT * box.high_bytes / scale_bytes
         height = _HEIGHT * (box.high_bytes - box.low_bytes) / scale_bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from onearena.delegates.xnnpack.payload import Payload, build_payload
+from onearena.delegates.xnnpack.payload import build_payload
 from onearena.flatbuf.data import Data
 from onearena.opening import DelegatePayload, OpenedMethod
 from onearena.problem import Plan
@@ -22,6 +22,7 @@ from onearena.pte.schema import (
     Tensor,
 )
 from onearena.pte.tensors import tensor_bytes
+from onearena.record import KEY
 from onearena.timeline.build import Timeline
 
 XNNPACK_TAIL_BYTES = 64
@@ -44,9 +45,9 @@ def place_values(
         values[value] = _moved(values[value], solution.offsets[buffer])
     for index, entry in enumerate(values):
         tensor = entry.val
-        if isinstance(tensor, Tensor) and tensor.allocation_info is not None:
-            if tensor_bytes(tensor) == 0:
-                values[index] = _moved(entry, 0)
+        planned = isinstance(tensor, Tensor) and tensor.allocation_info is not None
+        if planned and isinstance(tensor, Tensor) and tensor_bytes(tensor) == 0:
+            values[index] = _moved(entry, 0)
     sizes = list(plan.non_const_buffer_sizes or (0,))
     for arena, height in solution.height_bytes.items():
         while len(sizes) <= arena:
@@ -167,8 +168,6 @@ def _kept_references(program: Program, methods: Mapping[int, NewMethod]) -> set[
 def _with_record(
     program: Program, segments: tuple[Segment, ...], record: bytes
 ) -> tuple[Program, tuple[Segment, ...]]:
-    from onearena.record import KEY
-
     named = program.named_data or ()
     old = next((entry for entry in named if entry.key == KEY), None)
     segment = Segment((record,), 16)
@@ -178,6 +177,3 @@ def _with_record(
         return program, tuple(kept)
     entry = NamedData(KEY, len(segments))
     return replace(program, named_data=(*named, entry)), (*segments, segment)
-
-
-__all__ = ["NewMethod", "Payload", "place_values", "rewrite_file"]

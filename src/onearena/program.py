@@ -7,9 +7,15 @@ from dataclasses import dataclass
 
 from onearena.delegates.xnnpack.schema import XNNGraph
 from onearena.delegates.xnnpack.workspace import predict_workspace, program_workspace
-from onearena.opening import DelegatePayload, read_payloads, understood_calls
+from onearena.opening import (
+    DelegatePayload,
+    argument_problem,
+    delegate_calls,
+    read_payloads,
+    understood_calls,
+)
 from onearena.pte.container import PteFile
-from onearena.pte.schema import DelegateCall, ExecutionPlan, Tensor
+from onearena.pte.schema import ExecutionPlan, Tensor
 from onearena.pte.tensors import tensor_bytes
 from onearena.timeline.access import Memory
 from onearena.timeline.build import Timeline, build_timeline
@@ -62,8 +68,6 @@ def boundaries(
 ) -> dict[int, tuple[tuple[int, ...], tuple[int, ...]]]:
     """By instruction of a call that stays closed, the values it reads and writes, where its
     payload tells."""
-    from onearena.opening import argument_problem, delegate_calls
-
     result: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
     for position, call in delegate_calls(plan):
         payload = payloads.get(call.delegate_index)
@@ -82,12 +86,7 @@ def boundaries(
 
 def workspace_of(plan: ExecutionPlan, graphs: Mapping[int, XNNGraph]) -> int:
     """Predicted workspace of the delegates that a method calls, in bytes, shared as by default."""
-    called = {
-        instruction.instr_args.delegate_index
-        for chain in plan.chains or ()
-        for instruction in chain.instructions or ()
-        if isinstance(instruction.instr_args, DelegateCall)
-    }
+    called = {call.delegate_index for _, call in delegate_calls(plan)}
     return program_workspace(
         predict_workspace(graph) for number, graph in graphs.items() if number in called
     )

@@ -9,7 +9,6 @@ from onearena.cli.output import Progress, print_json
 from onearena.pipeline import Options, optimize
 from onearena.report.text import program_text
 
-
 _MAX_SECONDS = 86400
 
 

@@ -30,8 +30,9 @@ def runtime_module() -> Any:
     """The runtime's Python bindings.
 
     Raises:
-        RuntimeUnavailableError: torch or executorch is missing, or cannot be loaded.
+        RuntimeUnavailableError: executorch, torch or numpy is missing, or cannot be loaded.
     """
+    _import("numpy", "NumPy")
     import_torch()
     _import("executorch", "ExecuTorch")
     problem = "no runtime extension in the package"

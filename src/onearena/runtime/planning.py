@@ -13,7 +13,7 @@ from typing import Any
 from onearena.errors import UsageError
 from onearena.pte import PteFile
 from onearena.runtime.inputplan import InputPlan, MethodFacts
-from onearena.runtime.jobs import CrashError, JobTimeoutError, run_job
+from onearena.runtime.jobs import CrashError, run_job
 from onearena.runtime.signature import select_plans
 from onearena.runtime.userinputs import is_path
 
@@ -61,8 +61,8 @@ def _probe(path: str, methods: list[str], seed: int, timeout_s: float) -> list[I
             try:
                 result = run_job("probe", {**job, "verdicts": verdicts}, timeout_s=timeout_s)
                 return [InputPlan.from_json(plan) for plan in result["plans"]]
-            except (CrashError, JobTimeoutError) as error:
-                found = _read(ledger, str(error))
+            except CrashError as error:
+                found = {**_read(ledger, str(error)), **verdicts}
                 if len(found) == len(verdicts) or crashes == _MAX_CRASHES:
                     raise  # it died before any trial, or does nothing but die
                 verdicts = found

@@ -163,7 +163,7 @@ def _indirection(graph: StockGraph, node: StockNode, target: Target) -> int:
         tile = next((size for size in _tiles(datatype) if size >= kernel), None)
         if tile is not None:
             return _depthwise_indirection(union, height, width, tile, target)
-    rows = _convolution_rows(datatype, height * width, target)
+    rows = _convolution_rows(union, datatype, height * width, target)
     return kernel * round_up(height * width, rows) * target.pointer_bytes
 
 
@@ -190,13 +190,16 @@ def _depthwise_indirection(
     return round_up(pointers * target.pointer_bytes, target.alignment_bytes)
 
 
-def _convolution_rows(datatype: int, pixels: int, target: Target) -> int:
+def _convolution_rows(conv: x.Convolution, datatype: int, pixels: int, target: Target) -> int:
     """Rows of the kernel, or one row if so few pixels make that cheaper (`operator-utils.c`)."""
-    rows, columns = target.convolution_rows, target.float_gemm.columns
+    gemm = target.convolution
     if _is_eight_bit(datatype):
-        rows, columns = target.int8_convolution_rows, target.int8_gemm.columns
+        gemm = target.int8_gemm
     elif datatype == Datatype.QDINT8:
-        rows, columns = target.dynamic_convolution_rows, target.int8_gemm.columns
+        gemm = target.dynamic_convolution
+    elif gemm.columns > conv.group_output_channels:
+        gemm = target.float_gemm_narrow
+    rows, columns = gemm.rows, gemm.columns
     tiled = -(-pixels // rows) * (3 * (rows + columns) + rows * columns)
     single = pixels * (3 * (1 + columns) + columns)
     return rows if tiled <= single else 1

@@ -11,7 +11,7 @@ or SME packs operands in further cases and by other formulas; that is not modell
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from onearena.delegates.xnnpack.schema import Datatype
@@ -47,8 +47,8 @@ class Target:
         float_int8_gemm: fp32 by channel-wise int8 products.
         int8_gemm: int8 by int8 products.
         dynamic_gemm: products of dynamically quantized rows, by weight type.
-        convolution_rows: rows of the fp32 convolution kernel, `int8_convolution_rows` and
-            `dynamic_convolution_rows` of the int8 and the dynamically quantized one.
+        convolution: fp32 convolutions with at least as many channels as the kernel has columns.
+        dynamic_convolution: convolutions of dynamically quantized images.
         threads: size of the thread pool; ExecuTorch takes the number of fast cores.
         l2_bytes: second level cache of one core, as `cpuinfo` reports it.
         cache_line_bytes: its line.
@@ -63,9 +63,8 @@ class Target:
     float_int8_gemm: Gemm
     int8_gemm: Gemm
     dynamic_gemm: Mapping[int, Gemm]
-    convolution_rows: int
-    int8_convolution_rows: int
-    dynamic_convolution_rows: int
+    convolution: Gemm
+    dynamic_convolution: Gemm
     threads: int = 2
     l2_bytes: int = 2 << 20
     cache_line_bytes: int = 64
@@ -86,11 +85,13 @@ X86_64_AVX512 = Target(
         Datatype.QCINT4: Gemm(8, 16, depth=8, planes=2),
         Datatype.QBINT4: Gemm(8, 16, depth=8, planes=2),
     },
-    convolution_rows=7,
-    int8_convolution_rows=7,
-    dynamic_convolution_rows=7,
+    convolution=Gemm(7, 32),
+    dynamic_convolution=Gemm(10, 16, depth=8),
 )
-"""Server CPUs since 2019; measured with the wheels of ExecuTorch 1.5.1 and 1.4.1."""
+"""Server CPUs since 2019; measured with the wheel of ExecuTorch 1.5.1."""
+
+X86_64_AVX512_1_4 = replace(X86_64_AVX512, half_gemm=Gemm(4, 16), revision=Revision.EXECUTORCH_1_4)
+"""The same CPUs, measured with the wheel of ExecuTorch 1.4.1."""
 
 X86_64_AVX2 = Target(
     name="x86-64 with AVX2 and FMA3",
@@ -104,8 +105,7 @@ X86_64_AVX2 = Target(
         Datatype.QCINT4: Gemm(4, 8, depth=8, planes=2),
         Datatype.QBINT4: Gemm(3, 8, depth=8, planes=2),
     },
-    convolution_rows=5,
-    int8_convolution_rows=3,
-    dynamic_convolution_rows=4,
+    convolution=Gemm(5, 16),
+    dynamic_convolution=Gemm(4, 8, depth=8),
 )
 """From the source, not measured."""
