@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         VerifyReport,
     )
     from onearena.runtime.compare import CompareReport, compare
-    from onearena.verify.violation import Violation
+    from onearena.verification.violation import Violation
 
 _PUBLIC = {
     "OnearenaError": "onearena.errors",
@@ -44,7 +44,7 @@ _PUBLIC = {
     "VerifyReport": "onearena.results",
     "CompareReport": "onearena.runtime.compare",
     "compare": "onearena.runtime.compare",
-    "Violation": "onearena.verify.violation",
+    "Violation": "onearena.verification.violation",
 }
 
 __all__ = [

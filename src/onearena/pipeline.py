@@ -37,10 +37,10 @@ from onearena.schedule import rescheduled
 from onearena.timeline.build import Timeline, build_timeline
 from onearena.timeline.steps import MethodSteps, method_steps
 from onearena.timeline.storage import Storage
-from onearena.verify.plan import verify_plan
-from onearena.verify.program import verify_methods, verify_program
-from onearena.verify.rewrite import verify_rewrite
-from onearena.verify.violation import Violation
+from onearena.verification.plan import verify_plan
+from onearena.verification.program import verify_methods, verify_program
+from onearena.verification.rewrite import verify_rewrite
+from onearena.verification.violation import Violation
 
 PathLike = str | os.PathLike[str]
 Progress = Callable[[str], None]

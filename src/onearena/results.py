@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onearena.verify.violation import Violation
+from onearena.verification.violation import Violation
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,14 @@ from math import inf, prod
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Node, index_graph, tensor_of
 from onearena.delegates.xnnpack.schema import Datatype
+from onearena.delegates.xnnpack.stock_ops import (
+    BINARY_FUNCTIONS,
+    CLAMPED_AFTERWARDS,
+    OPS,
+    UNARY_FUNCTIONS,
+    Function,
+    Op,
+)
 
 NONE = -1
 """No node."""
@@ -23,47 +31,6 @@ TRANSPOSE_WEIGHTS = 0x1
 SAME_PADDING = 0x4
 TRANSIENT_INDIRECTION = 0x20
 _UNBOUNDED = (-inf, inf)
-
-
-class Op(Enum):
-    """XNNPACK's node types, as far as an ExecuTorch payload has them (`node-type-defs.inc`)."""
-
-    ARGMAX_POOLING = auto()
-    AVERAGE_POOLING = auto()
-    BATCH_MATRIX_MULTIPLY = auto()
-    BINARY = auto()
-    CONCATENATE = auto()
-    CONVERT_DYNAMIC = auto()
-    """To a type that is not element-wise: per-row quantization, or int8 to channel-wise int8."""
-    CONVOLUTION = auto()
-    COPY = auto()
-    DECONVOLUTION = auto()
-    DEPTHWISE_CONVOLUTION = auto()
-    FULLY_CONNECTED = auto()
-    MAX_POOLING = auto()
-    MEAN = auto()
-    MEAN_SQUARED = auto()
-    PAD = auto()
-    RESHAPE = auto()
-    RESIZE_BILINEAR = auto()
-    SLICE = auto()
-    SOFTMAX = auto()
-    TRANSPOSE = auto()
-    UNARY = auto()
-    UNKNOWN = auto()
-
-
-class Function(Enum):
-    """What an element-wise node computes, as far as a pass asks."""
-
-    CLAMP = auto()
-    SQUARE = auto()
-    MULTIPLY = auto()
-    MINIMUM = auto()
-    MAXIMUM = auto()
-    CONVERT = auto()
-    TABLE = auto()
-    OTHER = auto()
 
 
 class Storage(Enum):
@@ -144,68 +111,6 @@ class StockGraph:
         return None if index == NONE else self.nodes[index]
 
 
-_UNARY_FUNCTIONS: dict[type, Function] = {
-    x.XNNClamp: Function.CLAMP,
-    x.XNNSquare: Function.SQUARE,
-    x.XNNConvert: Function.CONVERT,
-    **dict.fromkeys(
-        (
-            x.XNNSigmoid,
-            x.XNNFloor,
-            x.XNNSquareRoot,
-            x.XNNCeiling,
-            x.XNNHardswish,
-            x.XNNLeakyReLU,
-            x.XNNNegate,
-            x.XNNELU,
-            x.XNNAbs,
-            x.XNNReciprocalSquareRoot,
-            x.XNNLog,
-            x.XNNGelu,
-            x.XNNTanh,
-            x.XNNExp,
-            x.XNNSin,
-            x.XNNCos,
-        ),
-        Function.OTHER,
-    ),
-}
-_BINARY_FUNCTIONS: dict[type, Function] = {
-    x.XNNMultiply: Function.MULTIPLY,
-    x.XNNMinimum: Function.MINIMUM,
-    x.XNNMaximum: Function.MAXIMUM,
-    **dict.fromkeys((x.XNNAdd, x.XNNSubtract, x.XNNDiv, x.XNNPReLU), Function.OTHER),
-}
-_OPS: dict[type, Op] = {
-    x.XNNArgMaxPooling2d: Op.ARGMAX_POOLING,
-    x.XNNAvgPooling2d: Op.AVERAGE_POOLING,
-    x.XNNBatchMatrixMultiply: Op.BATCH_MATRIX_MULTIPLY,
-    x.XNNConcatenate2: Op.CONCATENATE,
-    x.XNNConcatenate3: Op.CONCATENATE,
-    x.XNNConcatenate4: Op.CONCATENATE,
-    x.XNNConcatenate5: Op.CONCATENATE,
-    x.XNNConv2d: Op.CONVOLUTION,
-    x.XNNConvTranspose2d: Op.DECONVOLUTION,
-    x.XNNCopy: Op.COPY,
-    x.XNNDepthwiseConv2d: Op.DEPTHWISE_CONVOLUTION,
-    x.XNNFullyConnected: Op.FULLY_CONNECTED,
-    x.XNNGlobalAvgPooling2d: Op.MEAN,
-    x.XNNMaxPooling2d: Op.MAX_POOLING,
-    x.XNNSoftmax: Op.SOFTMAX,
-    x.XNNStaticConstantPad: Op.PAD,
-    x.XNNStaticReshape: Op.RESHAPE,
-    x.XNNStaticResizeBilinear2D: Op.RESIZE_BILINEAR,
-    x.XNNStaticSlice: Op.SLICE,
-    x.XNNStaticTranspose: Op.TRANSPOSE,
-    **dict.fromkeys(_UNARY_FUNCTIONS, Op.UNARY),
-    **dict.fromkeys(_BINARY_FUNCTIONS, Op.BINARY),
-}
-_CLAMPED_AFTERWARDS = frozenset(
-    {x.XNNAdd, x.XNNSubtract, x.XNNMultiply, x.XNNDiv, x.XNNGlobalAvgPooling2d}
-)
-"""Operators whose output bounds become a clamp node (`xnn_insert_clamp_node`)."""
-
-
 def define(payload: x.XNNGraph) -> StockGraph:
     """Builds XNNPACK's graph of a payload.
 
@@ -256,11 +161,11 @@ def _define_value(graph: StockGraph, xvalue: x.XValue, ids: dict[int, int]) -> N
 def _define_node(graph: StockGraph, source: Node, ids: dict[int, int]) -> None:
     union = source.xnode.xnode_union
     node = StockNode(
-        _OPS.get(source.kind, Op.UNKNOWN),
+        OPS.get(source.kind, Op.UNKNOWN),
         [ids[operand] for operand in source.inputs],
         [ids[operand] for operand in source.outputs],
         source,
-        _UNARY_FUNCTIONS.get(source.kind) or _BINARY_FUNCTIONS.get(source.kind, Function.OTHER),
+        UNARY_FUNCTIONS.get(source.kind) or BINARY_FUNCTIONS.get(source.kind, Function.OTHER),
         getattr(union, "flags", 0),
         _bounds(source),
     )
@@ -275,7 +180,7 @@ def _define_node(graph: StockGraph, source: Node, ids: dict[int, int]) -> None:
         node.op, node.flags = Op.FULLY_CONNECTED, 0
         _quantize_per_pixel(graph.values[node.inputs[0]])
     graph.nodes.append(node)
-    if source.kind in _CLAMPED_AFTERWARDS and node.bounds != _UNBOUNDED:
+    if source.kind in CLAMPED_AFTERWARDS and node.bounds != _UNBOUNDED:
         _clamp_afterwards(graph, node)
 
 

@@ -13,7 +13,8 @@ from itertools import chain
 from math import prod
 
 from onearena.delegates.xnnpack.schema import Datatype
-from onearena.delegates.xnnpack.stock_graph import NONE, Op, StockGraph, StockValue, Storage
+from onearena.delegates.xnnpack.stock_graph import (NONE, StockGraph, StockValue, Storage)
+from onearena.delegates.xnnpack.stock_ops import Op
 from onearena.delegates.xnnpack.workspace_scratch import round_up
 from onearena.delegates.xnnpack.workspace_target import Revision, Target
 

@@ -11,16 +11,8 @@ from collections.abc import Callable
 from math import inf, prod
 
 from onearena.delegates.xnnpack.schema import Datatype
-from onearena.delegates.xnnpack.stock_graph import (
-    NONE,
-    TRANSPOSE_WEIGHTS,
-    Function,
-    Op,
-    StockGraph,
-    StockNode,
-    StockValue,
-    Storage,
-)
+from onearena.delegates.xnnpack.stock_graph import (NONE, TRANSPOSE_WEIGHTS, StockGraph, StockNode, StockValue, Storage)
+from onearena.delegates.xnnpack.stock_ops import Function, Op
 from onearena.delegates.xnnpack.stock_passes import clean_up
 
 _CLAMPING = frozenset(

@@ -8,15 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from onearena.delegates.xnnpack.schema import Datatype
-from onearena.delegates.xnnpack.stock_graph import (
-    NONE,
-    Function,
-    Op,
-    StockGraph,
-    StockNode,
-    StockValue,
-    Storage,
-)
+from onearena.delegates.xnnpack.stock_graph import (NONE, StockGraph, StockNode, StockValue, Storage)
+from onearena.delegates.xnnpack.stock_ops import Function, Op
 from onearena.delegates.xnnpack.stock_passes import clear
 
 EIGHT_BIT = frozenset({Datatype.QINT8, Datatype.QUINT8})

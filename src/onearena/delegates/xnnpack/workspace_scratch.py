@@ -10,15 +10,8 @@ from math import prod
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.schema import Datatype
-from onearena.delegates.xnnpack.stock_graph import (
-    TRANSIENT_INDIRECTION,
-    TRANSPOSE_WEIGHTS,
-    Op,
-    StockGraph,
-    StockNode,
-    StockValue,
-    Storage,
-)
+from onearena.delegates.xnnpack.stock_graph import (TRANSIENT_INDIRECTION, TRANSPOSE_WEIGHTS, StockGraph, StockNode, StockValue, Storage)
+from onearena.delegates.xnnpack.stock_ops import Op
 from onearena.delegates.xnnpack.workspace_target import Gemm, Target
 
 _FLOAT_BYTES = 4

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from onearena.lifetime import intersects
 from onearena.problem import Buffer, Plan, Problem
-from onearena.verify.violation import Violation
+from onearena.verification.violation import Violation
 
 
 def verify_plan(problem: Problem, plan: Plan) -> tuple[Violation, ...]:

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from onearena.pte.tensors import tensor_bytes
 from onearena.timeline.steps import MethodSteps
-from onearena.verify.instructions import instruction_changes
-from onearena.verify.trace import (
+from onearena.verification.instructions import instruction_changes
+from onearena.verification.trace import (
     Origin,
     Pieces,
     Trace,
     extents_of,
     trace_method,
 )
-from onearena.verify.violation import Violation
+from onearena.verification.violation import Violation
 
 _ByInstruction = Mapping[tuple[int, int], frozenset[Pieces]]
 

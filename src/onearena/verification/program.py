@@ -9,9 +9,9 @@ from onearena.pte.container import PteFile
 from onearena.record import MethodRecord, read_record
 from onearena.results import VerifyReport
 from onearena.timeline.steps import MethodSteps
-from onearena.verify.method import verify_method
-from onearena.verify.trace import extents_of
-from onearena.verify.violation import Violation
+from onearena.verification.method import verify_method
+from onearena.verification.trace import extents_of
+from onearena.verification.violation import Violation
 
 
 def verify_program(file: PteFile) -> VerifyReport:

@@ -18,7 +18,7 @@ from onearena.pte.schema import (
 )
 from onearena.timeline.numbers import computed_numbers, named_values
 from onearena.timeline.steps import MethodSteps
-from onearena.verify.violation import Violation
+from onearena.verification.violation import Violation
 
 _RANDOM = ("rand", "bernoulli", "dropout", "normal", "multinomial", "poisson", "exponential")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from onearena.pte.schema import Tensor
 from onearena.pte.tensors import ELEMENT_BYTES, tensor_bytes
 from onearena.timeline.steps import MethodSteps, Step
-from onearena.verify.trace import (
+from onearena.verification.trace import (
     Extent,
     Origin,
     Pieces,
@@ -16,7 +16,7 @@ from onearena.verify.trace import (
     extents_of,
     trace_method,
 )
-from onearena.verify.violation import Violation
+from onearena.verification.violation import Violation
 
 
 def verify_method(method: MethodSteps) -> tuple[Violation, ...]:

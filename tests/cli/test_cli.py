@@ -1,0 +1,208 @@
+"""The command line: golden output, stable JSON keys, exit codes, one line for bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from onearena.cli.main import main
+from tests.cli.programs import overlapping, spread_out
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    code = main(args)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def check_golden(name: str, text: str, directory: Path) -> None:
+    """Compares with a committed file; ONEARENA_UPDATE_GOLDEN=1 rewrites it."""
+    text = text.replace(str(directory), "DIR")
+    path = GOLDEN / name
+    if os.environ.get("ONEARENA_UPDATE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_optimize_prints_before_and_after(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = spread_out(tmp_path)
+    code, out, err = run(capsys, "optimize", str(source), "-o", str(tmp_path / "out.pte"))
+    assert (code, err) == (0, "")
+    check_golden("optimize.txt", out, tmp_path)
+
+
+def test_optimize_json_has_the_stable_keys(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = spread_out(tmp_path), tmp_path / "out.pte"
+    code, out, _ = run(capsys, "optimize", str(source), "-o", str(target), "--json")
+    report = json.loads(out)
+    method = report["methods"][0]
+    sizes = {"arena_bytes", "workspace_bytes", "total_bytes"}
+    assert code == 0
+    assert method["before"].keys() == sizes
+    assert method["after"].keys() == sizes
+    assert method.keys() >= {
+        "name",
+        "lower_bound_bytes",
+        "gap",
+        "delegate_calls",
+        "opened_calls",
+        "pinned_values",
+        "notes",
+    }
+    assert (method["delegate_calls"], method["opened_calls"]) == (1, 1)
+    # relu, three nodes in place, relu: two tensors are alive at once, and a tail of 64 bytes
+    assert method["after"] == {
+        "arena_bytes": 2 * 16384 + 64,
+        "workspace_bytes": 0,
+        "total_bytes": 2 * 16384 + 64,
+    }
+    assert method["lower_bound_bytes"] == 2 * 16384
+    assert report["file_bytes"] == {
+        "before": source.stat().st_size,
+        "after": target.stat().st_size,
+    }
+    check_golden("optimize.json", out, tmp_path)
+
+
+def test_inspect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = spread_out(tmp_path)
+    code, out, _ = run(capsys, "inspect", str(source))
+    assert code == 0
+    check_golden("inspect.txt", out, tmp_path)
+    code, out, _ = run(capsys, "inspect", str(source), "--json")
+    report = json.loads(out)
+    assert "after" not in report["methods"][0]
+    assert report["file_bytes"] == {"before": source.stat().st_size}
+    check_golden("inspect.json", out, tmp_path)
+
+
+def test_verify_says_safe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = spread_out(tmp_path), tmp_path / "out.pte"
+    run(capsys, "optimize", str(source), "-o", str(target))
+    for path in (source, target):
+        code, out, _ = run(capsys, "verify", str(path), "--json")
+        assert code == 0
+        assert json.loads(out)["safe"] is True
+        assert json.loads(out)["violations"] == []
+
+
+def test_verify_names_every_violation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = overlapping(tmp_path)
+    code, out, _ = run(capsys, "verify", str(source))
+    assert code == 1
+    check_golden("verify.txt", out, tmp_path)
+    code, out, _ = run(capsys, "verify", str(source), "--json")
+    report = json.loads(out)
+    assert (code, report["safe"]) == (1, False)
+    assert report["violations"][0]["method"] == "forward"
+
+
+def test_the_same_input_gives_the_same_output(tmp_path: Path) -> None:
+    source = spread_out(tmp_path)
+    first, second = tmp_path / "1.pte", tmp_path / "2.pte"
+    assert main(["optimize", str(source), "-o", str(first)]) == 0
+    assert main(["optimize", str(source), "-o", str(second)]) == 0
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_optimizing_again_changes_nothing(tmp_path: Path) -> None:
+    source, once, twice = spread_out(tmp_path), tmp_path / "1.pte", tmp_path / "2.pte"
+    main(["optimize", str(source), "-o", str(once)])
+    main(["optimize", str(once), "-o", str(twice)])
+    assert once.read_bytes() != source.read_bytes()
+    assert twice.read_bytes() == once.read_bytes()
+
+
+@pytest.mark.parametrize("command", ["inspect", "verify", "optimize", "compare"])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "no such file"),
+        (b"", "empty"),
+        (b"hello world, this is text", "not a .pte"),
+        (b"\x10\0\0\0ET12" + bytes(8), "outside"),
+        (b"\x10\0\0\0BP08" + bytes(64), "bundled"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(
+    command: str,
+    content: bytes | None,
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bad = tmp_path / "bad.pte"
+    if content is not None:
+        bad.write_bytes(content)
+    extra = {"optimize": ["-o", str(tmp_path / "x.pte")], "compare": [str(bad)]}
+    code, out, err = run(capsys, command, str(bad), *extra.get(command, []))
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert words in err
+    assert "bad.pte" in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "x.pte").exists()
+
+
+def test_bad_output_paths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = spread_out(tmp_path)
+    before = source.read_bytes()
+    link = tmp_path / "link.pte"
+    link.symlink_to(source)
+    for target in (source, link, tmp_path, tmp_path / "missing" / "x.pte"):
+        code, _, err = run(capsys, "optimize", str(source), "-o", str(target))
+        assert code == 2
+        assert err.startswith("onearena: ")
+    assert source.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.pte", "spread.pte"]
+
+
+def test_bad_usage_is_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    for args in (
+        [],
+        ["nonsense"],
+        ["optimize", "x.pte"],
+        ["optimize", "x", "-o", "y", "--time-limit", "-1"],
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            main(args)
+        assert stopped.value.code == 2
+        assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_pipe_sees_no_progress_and_may_close_early(tmp_path: Path) -> None:
+    source = spread_out(tmp_path)
+    command = [sys.executable, "-m", "onearena", "inspect", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert "\r" not in done.stdout
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() in (0, 1)
+
+
+def test_the_planner_needs_neither_torch_nor_executorch(tmp_path: Path) -> None:
+    source = spread_out(tmp_path)
+    code = (
+        "import sys, onearena\n"
+        f"onearena.optimize({str(source)!r}, {str(tmp_path / 'o.pte')!r})\n"
+        f"onearena.inspect({str(source)!r}); onearena.verify({str(source)!r})\n"
+        "print([m for m in ('torch', 'executorch', 'numpy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
