@@ -57,11 +57,15 @@ def build_timeline(
     Args:
         added: values that opening added; they have no offset yet.
         reserved: bytes that belong to another method's state and must stay untouched.
-        pin_state: state keeps its offset (other methods may know it by its address).
+        pin_state: state, and memory that the method does not touch, keep their offsets (other
+            methods may know them by their addresses).
         storage: what was found in the original order, when `method` has another one.
     """
     storage = restage(storage, method) if storage else analyse_storage(method, added)
-    fixed = {*storage.pinned, *(storage.state if pin_state else ())}
+    fixed = set(storage.pinned)
+    if pin_state:
+        # untouched memory may be another method's state under a name of its own
+        fixed |= storage.state | {v for v, life in storage.lifetimes.items() if not life}
     values = tuple(storage.memories)
     deltas = _group_deltas(storage, fixed)
     buffers = [

@@ -156,11 +156,11 @@ class _Analysis:
         owners: dict[int, set[int]] = {}
         for query, found in answers.items():
             owners.setdefault(query.value, set()).update(found)
-        for value, writers in owners.items():
-            self._bind(value, writers)
-        for value in self._memories:
-            if self._is_written_for_later(value):
-                self._survives(value)
+        unwritten = {value for value, writers in owners.items() if writers == {NOBODY}}
+        for value in owners.keys() - unwritten:
+            self._bind(value, owners[value])
+        later = {value for value in self._memories if self._is_written_for_later(value)}
+        self._keep_state(sorted(unwritten | later))
 
     def _is_written_for_later(self, value: int) -> bool:
         """Written in place and never read: somebody reads it in a later run."""
@@ -174,9 +174,7 @@ class _Analysis:
 
     def _bind(self, value: int, owners: set[int]) -> None:
         writers = owners - {NOBODY}
-        if not writers:
-            self._survives(value)
-        elif self._only_maybe_read(value) and (len(writers) > 1 or NOBODY in owners):
+        if self._only_maybe_read(value) and (len(writers) > 1 or NOBODY in owners):
             return  # an output of a delegate that is not understood: a view has one owner
         else:
             for writer in writers:
@@ -185,14 +183,25 @@ class _Analysis:
             if NOBODY in owners:
                 self._pin(value, "read before all of its bytes were written")
 
-    def _survives(self, value: int) -> None:
-        """State, unless another value uses the same bytes: then nothing can survive there."""
-        memory = self._memories[value]
-        others = (m for v, m in self._memories.items() if v != value)
-        if not any(memory.overlaps(other) for other in others):
-            self._state.add(value)
-        elif not self._only_maybe_read(value):
-            self._pin(value, "its bytes are used before it is written, and by others")
+    def _keep_state(self, candidates: Collection[int]) -> None:
+        """State, unless something else uses the same bytes: then nothing can survive there.
+
+        Candidates that overlap are names of one state and keep their distance.
+        """
+        for value in candidates:
+            memory = self._memories[value]
+            mates = [v for v in candidates if v != value and memory.overlaps(self._memories[v])]
+            for mate in mates:
+                self._union(value, mate)
+            others = (
+                other
+                for other, place in self._memories.items()
+                if other not in candidates and other in self._touches and memory.overlaps(place)
+            )
+            if next(others, None) is None:
+                self._state.add(value)
+            elif not self._only_maybe_read(value):
+                self._pin(value, "its bytes are used before it is written, and by others")
 
     def _only_maybe_read(self, value: int) -> bool:
         """True when the first reads are by calls of which it is not known that they read it."""

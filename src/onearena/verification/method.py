@@ -7,12 +7,10 @@ from collections.abc import Iterable, Mapping
 from onearena.pte.schema import Tensor
 from onearena.pte.tensors import ELEMENT_BYTES, tensor_bytes
 from onearena.timeline.steps import MethodSteps, Step
+from onearena.verification.origins import Origin, Pieces, describe
 from onearena.verification.trace import (
     Extent,
-    Origin,
-    Pieces,
     Trace,
-    describe,
     extents_of,
     trace_method,
 )
@@ -34,7 +32,7 @@ def verify_method(method: MethodSteps) -> tuple[Violation, ...]:
         *_bounds(method),
         *_sources(method, trace),
         *_state(method, trace, extents),
-        *_steps(method, extents),
+        *_steps(method, trace, extents),
     )
 
 
@@ -84,17 +82,17 @@ def _bounds(method: MethodSteps) -> Iterable[Violation]:
 
 def _sources(method: MethodSteps, trace: Trace) -> Iterable[Violation]:
     written = {v for step in method.steps for v in step.roles.writes}
-    handles = {view for step in method.steps for _, view in step.roles.aliases}
     seen: set[tuple[int, str]] = set()
-    for (position, value), alternatives in sorted(trace.reads.items(), key=lambda item: item[0]):
+    for (position, value), readings in sorted(trace.reads.items(), key=lambda item: item[0]):
         step = method.steps[position]
-        if value in step.roles.maybe_reads or value in handles:
+        if value in step.roles.maybe_reads:
             continue
-        for pieces in alternatives:
-            problem = _fault(trace, value, pieces, value in written)
+        for target, pieces in sorted(readings, key=lambda reading: reading[0]):
+            problem = _fault(trace, target, pieces, target in written)
             if problem is not None and (value, problem) not in seen:
                 seen.add((value, problem))
-                message = f"value {value}, read {_where(method, step)}, {problem}"
+                name = f"value {value}" if target == value else f"value {value} (value {target})"
+                message = f"{name}, read {_where(method, step)}, {problem}"
                 yield Violation("overlap", _name(method), message)
 
 
@@ -133,16 +131,19 @@ def _state(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> 
     """State is loaded from the file, or read before anything wrote it. After the run it holds
     what was there before, or what was written under one of its own names."""
     state = {v for v in extents if method.tensor(v).data_buffer_idx}
-    for (position, value), alternatives in trace.reads.items():
-        certain = value not in method.steps[position].roles.maybe_reads
-        if certain and value in extents and any(map(_is_all_before, alternatives)):
-            state.add(value)
+    for (position, value), readings in trace.reads.items():
+        if value not in method.steps[position].roles.maybe_reads:
+            state.update(target for target, pieces in readings if _is_all_before(pieces))
+    names = state | {v for step in method.steps for v in step.roles.in_place}
     for value in sorted(state):
-        names = [v for v in state if extents[v] == extents[value]]
-        held = {origin for name in names for origin in trace.written.get(name, ())}
-        for piece in trace.at_exit[value]:
-            for origin, _ in piece.origins:
-                if origin.kind == "write" and origin not in held:
+        same = [v for v in names if v in extents and extents[v] == extents[value]]
+        held = {origin for name in same for origin in trace.written.get(name, ())}
+        seen: set[Origin] = set()
+        for pieces in trace.at_exit[value]:
+            origins = {origin for piece in pieces for origin, _ in piece.origins}
+            for origin in sorted(origins - held - seen, key=_rank):
+                if origin.kind == "write":
+                    seen.add(origin)
                     found = f"the state in value {value} is overwritten by {describe(origin)}"
                     yield Violation("state", _name(method), found)
 
@@ -151,38 +152,41 @@ def _is_all_before(pieces: Pieces) -> bool:
     return all(origin.kind == "before" for piece in pieces for origin, _ in piece.origins)
 
 
-def _steps(method: MethodSteps, extents: Mapping[int, Extent]) -> Iterable[Violation]:
-    for step in method.steps:
-        writes = [(v, extents[v]) for v in step.roles.writes if v in extents]
-        for position, (value, extent) in enumerate(writes):
-            for other, place in writes[:position]:
-                if _overlap(extent, place):
-                    yield Violation(
-                        "order",
-                        _name(method),
-                        f"values {other} and {value}, both written {_where(method, step)}, overlap",
+def _steps(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> Iterable[Violation]:
+    for position, step in enumerate(method.steps):
+        touched = {
+            value: [t for t in trace.targets.get((position, value), ()) if t in extents]
+            for value in (*step.roles.reads, *step.roles.writes)
+        }
+        writes = [(value, t) for value in step.roles.writes for t in touched[value]]
+        for index, (value, target) in enumerate(writes):
+            for other, place in writes[:index]:
+                if other != value and _overlap(extents[target], extents[place]):
+                    found = (
+                        f"values {other} and {value}, both written {_where(method, step)}, overlap"
                     )
+                    yield Violation("order", _name(method), found)
             for operand in step.roles.reads:
-                if operand == value or operand not in extents:
-                    continue
-                if _overlap(extent, extents[operand]) and not _legal(step, operand, value, extents):
-                    yield Violation(
-                        "order",
-                        _name(method),
-                        f"value {value}, written {_where(method, step)}, overlaps its operand "
-                        f"{operand}",
-                    )
+                for source in touched[operand]:
+                    if operand != value and not _is_legal(
+                        step, operand, value, extents[source], extents[target]
+                    ):
+                        found = (
+                            f"value {value}, written {_where(method, step)}, overlaps its operand"
+                        )
+                        yield Violation("order", _name(method), f"{found} {operand}")
 
 
 def _overlap(first: Extent, second: Extent) -> bool:
     return first.arena == second.arena and first.start < second.end and second.start < first.end
 
 
-def _legal(step: Step, operand: int, output: int, extents: Mapping[int, Extent]) -> bool:
+def _is_legal(step: Step, operand: int, output: int, source: Extent, target: Extent) -> bool:
     """An operand and an output may be one memory for operators that are known to allow it;
     exporters also use exactly equal places for kernels that work in place."""
-    same = extents[operand] == extents[output]
-    if not same:
+    if not _overlap(source, target):
+        return True
+    if source != target:
         return False
     if step.call is None or step.node is None:
         return True

@@ -53,9 +53,11 @@ def _against_record(method: MethodSteps, record: MethodRecord) -> Iterable[Viola
                 f"value {second} must lie {distance} bytes after value {first}, its memory; it "
                 f"lies {b.start - a.start} bytes after it",
             )
+    touched = {v for s in method.steps for v in (*s.roles.reads, *s.roles.writes)}
     for value in record.state:
         place = extents.get(value)
-        for other, extent in extents.items():
+        for other in sorted(touched & extents.keys()):
+            extent = extents[other]
             if place is None or other in record.state or extent.arena != place.arena:
                 continue
             if extent.start < place.end and place.start < extent.end:

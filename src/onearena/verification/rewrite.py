@@ -7,16 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from onearena.pte.tensors import tensor_bytes
 from onearena.timeline.steps import MethodSteps
 from onearena.verification.instructions import instruction_changes
-from onearena.verification.trace import (
-    Origin,
-    Pieces,
-    Trace,
-    extents_of,
-    trace_method,
-)
+from onearena.verification.origins import Origin, Pieces
+from onearena.verification.trace import Reading, Trace, extents_of, trace_method
 from onearena.verification.violation import Violation
 
-_ByInstruction = Mapping[tuple[int, int], frozenset[Pieces]]
+_ByInstruction = Mapping[tuple[int, int], frozenset[Reading]]
 
 
 def verify_rewrite(
@@ -61,7 +56,7 @@ def _uncertain(before: MethodSteps, old: Trace) -> frozenset[tuple[int, int]]:
         step = before.steps[position]
         if value not in step.roles.maybe_reads or value not in extents:
             continue
-        origins = {o for pieces in alternatives for p in pieces for o, _ in p.origins}
+        origins = {o for _, pieces in alternatives for p in pieces for o, _ in p.origins}
         crowded = any(
             other != value
             and place.arena == extents[value].arena
@@ -96,15 +91,13 @@ def _shape_changes(before: MethodSteps, after: MethodSteps, name: str) -> list[V
 def _seeds(old: Trace) -> dict[int, list[tuple[int, int, Origin, int]]]:
     """What the bytes held before the run, by value: known in the original by their address."""
     seeds: dict[int, list[tuple[int, int, Origin, int]]] = {}
-    for (_, value), alternatives in old.reads.items():
-        if value not in seeds and value in old.at_exit:
-            for pieces in alternatives:
-                for piece in pieces:
-                    for origin, position in piece.origins:
-                        if origin.kind == "before":
-                            seeds.setdefault(value, []).append(
-                                (piece.start, piece.start + piece.size_bytes, origin, position)
-                            )
+    for readings in old.reads.values():
+        for value, pieces in readings:
+            for piece in pieces:
+                for origin, position in piece.origins:
+                    if origin.kind == "before":
+                        seed = (piece.start, piece.start + piece.size_bytes, origin, position)
+                        seeds.setdefault(value, []).append(seed)
     return seeds
 
 
@@ -114,7 +107,7 @@ def _by_instruction(
     ignored: frozenset[tuple[int, int]],
     order: Sequence[int],
 ) -> _ByInstruction:
-    result: dict[tuple[int, int], frozenset[Pieces]] = {}
+    result: dict[tuple[int, int], frozenset[Reading]] = {}
     for (position, value), alternatives in trace.reads.items():
         number = method.steps[position].instruction
         if 0 <= number < len(order):
@@ -153,7 +146,7 @@ def _inner_reads(
         if value < count or value not in extents:
             continue
         held = trace.written.get(value, set())
-        for pieces in alternatives:
+        for _, pieces in alternatives:
             origins = {origin for piece in pieces for origin, _ in piece.origins}
             distances = {at - p.start for p in pieces for _, at in p.origins}
             if not origins <= held or len(distances) > 1:
@@ -168,13 +161,20 @@ def _inner_reads(
 def _survivors(name: str, before: MethodSteps, old: Trace, new: Trace) -> Iterable[Violation]:
     """State that the original keeps from run to run is kept by the rewritten method."""
     state = old.loaded | {
-        value
-        for (_, value), alternatives in old.reads.items()
-        if value in old.at_exit and any(_has_before(pieces) for pieces in alternatives)
+        target
+        for readings in old.reads.values()
+        for target, pieces in readings
+        if _has_before(pieces)
     }
     held = {origin for value in state for origin in old.written.get(value, ())}
     for value in sorted(state):
-        writers = {o for p in old.at_exit[value] for o, _ in p.origins if o.kind == "write"}
+        writers = {
+            origin
+            for pieces in old.at_exit[value]
+            for piece in pieces
+            for origin, _ in piece.origins
+            if origin.kind == "write"
+        }
         if writers <= held and old.at_exit[value] != new.at_exit[value]:
             yield Violation(
                 "state", name, f"the state in value {value} does not survive the run any more"

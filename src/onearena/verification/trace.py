@@ -3,8 +3,9 @@
 The trace follows bytes, not lifetimes. Every step reads its operands and then writes its
 outputs into a map of the arenas; values that a `MoveCall` or `et_view` re-points are followed
 through their handles. An output that may be written early is written at both moments, an
-operand that may be read late is read at both, so the answer covers either order. Where paths
-meet, the possible origins are joined; loops are followed until nothing changes.
+operand that may be read late is read at both, so the answer covers either order. Paths are
+told apart by what the handles name, as long as somebody still reads them; where they meet
+otherwise, the possible origins are joined. Loops are followed until nothing changes.
 """
 
 from __future__ import annotations
@@ -13,43 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onearena.bytemap import ByteMap
-from onearena.delegates.xnnpack.graph import Graph
-from onearena.delegates.xnnpack.rules import SAME_BYTES
+from onearena.errors import AnalysisError
 from onearena.pte.schema import Tensor
 from onearena.pte.tensors import tensor_bytes
+from onearena.timeline.access import successors
 from onearena.timeline.steps import MethodSteps, Step
+from onearena.verification.handles import live_handles
+from onearena.verification.origins import Origin, Piece, Pieces, append_piece, content_of
 
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where bytes come from.
-
-    Attributes:
-        kind: `write` (by an instruction), `loaded` (initial state in the file), `before`
-            (whatever the bytes held before the run).
-        instruction: of a write; -1 for the caller's inputs.
-        content: what was written or loaded: the method's value, or, written inside an
-            XNNPACK call, `payload_content` of the payload's value. For `before`, the arena.
-    """
-
-    kind: str
-    instruction: int
-    content: int
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Bytes [start, start + size_bytes) of a value, and their possible origins.
-
-    Each origin comes with the position of the first byte inside it.
-    """
-
-    start: int
-    size_bytes: int
-    origins: frozenset[tuple[Origin, int]]
-
-
-Pieces = tuple[Piece, ...]
+MAX_STATES = 4096
+"""Combinations of what handles name that are followed at one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,40 +35,28 @@ class Extent:
     end: int
 
 
+Reading = tuple[int, Pieces]
+"""The value whose memory was read (the reader itself, or what its handle names), and what."""
+
+
 @dataclass
 class Trace:
     """What a run reads.
 
     Attributes:
-        reads: by (step, value): the pieces read, one entry per memory the handle may name,
-            and one per moment at which the read may happen.
-        written: by value, the origins it may hold after a step has written it.
+        reads: by (step, value), everything it may read there, on some path or at one of the
+            moments at which the read may happen.
+        targets: by (step, value), the values whose memory the step may touch under that name.
+        written: by value, the origins that its memory may hold after a step has written it.
         loaded: values with initial state.
-        at_exit: by value, the pieces of its own memory after the run.
+        at_exit: by value, the pieces of its own memory after the run, on some path.
     """
 
-    reads: dict[tuple[int, int], frozenset[Pieces]] = field(default_factory=dict)
+    reads: dict[tuple[int, int], frozenset[Reading]] = field(default_factory=dict)
+    targets: dict[tuple[int, int], set[int]] = field(default_factory=dict)
     written: dict[int, set[Origin]] = field(default_factory=dict)
     loaded: set[int] = field(default_factory=set)
-    at_exit: dict[int, Pieces] = field(default_factory=dict)
-
-
-def payload_content(identifier: int) -> int:
-    """The content number of an XNNPACK payload's value: negative, unlike the method's values."""
-    return -identifier - 2
-
-
-def describe(origin: Origin) -> str:
-    """An origin in words."""
-    if origin.kind == "loaded":
-        return f"the initial state of value {origin.content}"
-    if origin.kind == "before":
-        return "an earlier run"
-    if origin.instruction < 0:
-        return f"input value {origin.content}"
-    if origin.content < 0:
-        return f"XNNPACK value {-origin.content - 2} of instruction {origin.instruction}"
-    return f"value {origin.content} (written at instruction {origin.instruction})"
+    at_exit: dict[int, frozenset[Pieces]] = field(default_factory=dict)
 
 
 def extents_of(method: MethodSteps) -> dict[int, Extent]:
@@ -116,18 +78,21 @@ Seeds = Mapping[int, Iterable[tuple[int, int, Origin, int]]]
 _Owner = tuple[Origin, int]
 """An origin and the address at which its byte 0 would lie; for `before`, always 0."""
 _Map = ByteMap[frozenset[_Owner]]
+_Key = tuple[tuple[int, int], ...]
 
 
+@dataclass
 class _State:
-    def __init__(self) -> None:
-        self.arenas: dict[int, _Map] = {}
-        self.handles: dict[int, frozenset[int]] = {}
+    arenas: dict[int, _Map] = field(default_factory=dict)
+    handles: dict[int, int] = field(default_factory=dict)
 
     def copy(self) -> _State:
-        other = _State()
-        other.arenas = {arena: owned.copy() for arena, owned in self.arenas.items()}
-        other.handles = dict(self.handles)
-        return other
+        arenas = {arena: owned.copy() for arena, owned in self.arenas.items()}
+        return _State(arenas, dict(self.handles))
+
+    def target(self, value: int) -> int:
+        """The value whose memory this name means."""
+        return self.handles.get(value, value)
 
 
 def trace_method(
@@ -139,6 +104,9 @@ def trace_method(
         seeds: origins of bytes before the run, for comparing with another file.
         numbers: what to call each instruction, for comparing with another order; by default
             its position.
+
+    Raises:
+        AnalysisError: there are more combinations of branches than can be followed.
     """
     return _Tracer(method, seeds or {}, numbers).run()
 
@@ -159,21 +127,21 @@ class _Tracer:
         self._trace = Trace()
 
     def run(self) -> Trace:
-        state = self._entry()
+        entry = self._entry()
         if self._method.flow.is_straight:
             for position in range(len(self._method.steps)):
-                self._step(state, position, record=True)
+                self._step(entry, position, record=True)
+            last = [entry]
         else:
-            state = self._fixpoint(state)
+            last = self._all_paths(entry)
         for value in self._extents:
-            self._trace.at_exit[value] = self._pieces(state, value)
+            self._trace.at_exit[value] = frozenset(self._pieces(s, value) for s in last)
         return self._trace
 
     def _entry(self) -> _State:
         state = _State()
         for value, extent in self._extents.items():
-            tensor = self._method.tensor(value)
-            if tensor.data_buffer_idx:
+            if self._method.tensor(value).data_buffer_idx:
                 self._trace.loaded.add(value)
                 self._write(state, value, Origin("loaded", -1, value))
             for start, end, origin, position in self._seeds.get(value, ()):
@@ -182,31 +150,36 @@ class _Tracer:
                 arena.write(extent.start + start, extent.start + end, frozenset(((origin, base),)))
         return state
 
-    def _fixpoint(self, entry: _State) -> _State:
-        arrivals: dict[int, _State] = {0: entry}
-        pending = [0]
+    def _all_paths(self, entry: _State) -> list[_State]:
+        """Follows every path; returns the states at the exit."""
+        live = live_handles(self._method)
+        arrivals: dict[int, dict[_Key, _State]] = {0: {(): entry}}
+        pending: list[tuple[int, _Key]] = [(0, ())]
         while pending:
-            position = pending.pop()
-            state = arrivals[position].copy()
+            position, key = pending.pop()
+            state = arrivals[position][key].copy()
             self._step(state, position, record=False)
-            for target in self._successors(position):
-                known = arrivals.get(target)
-                merged = state if known is None else _join(known, state)
-                if known is None or not _same(known, merged):
-                    arrivals[target] = merged
-                    pending.append(target)
-        for position, state in arrivals.items():
-            self._step(state.copy(), position, record=True)
-        return arrivals.get(self._method.exit_step, entry)
+            for target in successors(self._method, position):
+                arrived = state.copy()
+                arrived.handles = {v: t for v, t in state.handles.items() if v in live[target]}
+                new = tuple(sorted(arrived.handles.items()))
+                known = arrivals.setdefault(target, {})
+                merged = arrived if new not in known else _join(known[new], arrived)
+                if new not in known or not _same(known[new], merged):
+                    known[new] = merged
+                    pending.append((target, new))
+                    self._check_count(len(known))
+        for position, states in arrivals.items():
+            for state in states.values():
+                self._step(state.copy(), position, record=True)
+        return list(arrivals.get(self._method.exit_step, {(): entry}).values())
 
-    def _successors(self, position: int) -> tuple[int, ...]:
-        method = self._method
-        if position == method.exit_step:
-            return ()
-        instruction = method.steps[position].instruction
-        if instruction < 0 or method.steps[position + 1].instruction == instruction:
-            return (position + 1,)
-        return tuple(method.first_step[t] for t in method.flow.successors[instruction])
+    def _check_count(self, count: int) -> None:
+        if count > MAX_STATES:
+            raise AnalysisError(
+                f"{self._method.what}: more than {MAX_STATES} combinations of branch results are "
+                "alive at once"
+            )
 
     def _step(self, state: _State, position: int, record: bool) -> None:
         step = self._method.steps[position]
@@ -215,11 +188,13 @@ class _Tracer:
                 self._read(state, position, value)
             for reader, value in self._late.get(position, ()):
                 self._read(state, reader, value)
+            for value in step.roles.writes:
+                self._touch(state, position, value)
         for base, view in step.roles.aliases:
-            state.handles[view] = self._handles(state, base)
+            state.handles[view] = state.target(base)
         source = step.call.same_bytes_operand(step.node) if step.call and step.node else None
         for value in step.roles.writes:
-            if source in self._extents and value in self._extents:
+            if source is not None and self._is_planned(state, source, value):
                 self._copy(state, source, value)
             else:
                 self._write(state, value, self._origin(step, value))
@@ -227,16 +202,20 @@ class _Tracer:
             origin = self._origin(self._method.steps[writer], value)
             self._write(state, value, origin)
 
+    def _is_planned(self, state: _State, source: int, value: int) -> bool:
+        return state.target(source) in self._extents and state.target(value) in self._extents
+
     def _origin(self, step: Step, value: int) -> Origin:
         number = step.instruction
         if self._numbers and 0 <= number < len(self._numbers):
             number = self._numbers[number]
-        return Origin("write", number, _content(step, value))
+        return Origin("write", number, content_of(step, value))
 
-    def _copy(self, state: _State, source: int, target: int) -> None:
+    def _copy(self, state: _State, source: int, value: int) -> None:
         """A reshape or copy: the target's bytes come from where the source's came from."""
+        target = state.target(value)
         extent = self._extents[target]
-        pieces = self._pieces(state, source)
+        pieces = self._pieces(state, state.target(source))
         arena = state.arenas.setdefault(extent.arena, ByteMap())
         held = self._trace.written.setdefault(target, set())
         for piece in pieces:
@@ -245,32 +224,25 @@ class _Tracer:
             arena.write(start, start + piece.size_bytes, owners)
             held.update(origin for origin, _ in piece.origins)
 
-    def _handles(self, state: _State, value: int) -> frozenset[int]:
-        return state.handles.get(value, frozenset((value,)))
-
     def _write(self, state: _State, value: int, origin: Origin) -> None:
-        targets = self._handles(state, value)
-        for target in targets:
-            extent = self._extents.get(target)
-            if extent is None:
-                continue
+        target = state.target(value)
+        extent = self._extents.get(target)
+        if extent is not None:
             self._trace.written.setdefault(target, set()).add(origin)
             arena = state.arenas.setdefault(extent.arena, ByteMap())
-            owner = frozenset(((origin, extent.start),))
-            if len(targets) == 1:
-                arena.write(extent.start, extent.end, owner)
-                continue
-            for start, end, old in arena.read(extent.start, extent.end):
-                arena.write(start, end, owner | (old or frozenset()))
+            arena.write(extent.start, extent.end, frozenset(((origin, extent.start),)))
+
+    def _touch(self, state: _State, position: int, value: int) -> int:
+        target = state.target(value)
+        self._trace.targets.setdefault((position, value), set()).add(target)
+        return target
 
     def _read(self, state: _State, position: int, value: int) -> None:
-        found = frozenset(
-            self._pieces(state, target)
-            for target in self._handles(state, value)
-            if target in self._extents
-        )
-        key = (position, value)
-        self._trace.reads[key] = self._trace.reads.get(key, frozenset()) | found
+        target = self._touch(state, position, value)
+        if target in self._extents:
+            found = frozenset(((target, self._pieces(state, target)),))
+            key = (position, value)
+            self._trace.reads[key] = self._trace.reads.get(key, frozenset()) | found
 
     def _pieces(self, state: _State, value: int) -> Pieces:
         extent = self._extents[value]
@@ -285,61 +257,28 @@ class _Tracer:
                 origins = frozenset(((owner, start),))
             else:
                 origins = frozenset((origin, start - base) for origin, base in owners)
-            _append(pieces, Piece(start - extent.start, end - start, origins))
+            append_piece(pieces, Piece(start - extent.start, end - start, origins))
         return tuple(pieces)
 
 
-def _content(step: Step, value: int) -> int:
-    """What a step writes: values of a payload are named by the payload, whose numbers are the
-    same before and after opening, and a copy has the name of what was copied."""
-    if step.call is None or step.node is None:
-        return value
-    graph = step.call.graph
-    for identifier in step.node.outputs:
-        if step.call.values((identifier,)) == (value,):
-            return payload_content(_copied_from(graph, identifier))
-    return value
-
-
-def _copied_from(graph: Graph, identifier: int) -> int:
-    node = graph.producer.get(identifier)
-    while node is not None and node.kind in SAME_BYTES:
-        identifier = node.inputs[0]
-        node = graph.producer.get(identifier)
-    return identifier
-
-
-def _append(pieces: list[Piece], piece: Piece) -> None:
-    """Adds a piece, joined with the one before it when it only continues it."""
-    if pieces:
-        last = pieces[-1]
-        moved = frozenset((origin, at + last.size_bytes) for origin, at in last.origins)
-        if moved == piece.origins and last.start + last.size_bytes == piece.start:
-            pieces[-1] = Piece(last.start, last.size_bytes + piece.size_bytes, last.origins)
-            return
-    pieces.append(piece)
-
-
 def _join(first: _State, second: _State) -> _State:
-    result = _State()
+    """Two states with equal handles."""
+    result = _State({}, dict(first.handles))
     empty: _Map = ByteMap()
     for arena in {*first.arenas, *second.arenas}:
         a, b = first.arenas.get(arena, empty), second.arenas.get(arena, empty)
+        before = frozenset(((Origin("before", -1, arena), 0),))
         joined: _Map = ByteMap()
         for one, other in ((a, b), (b, a)):
             for start, end, owners in one.items():
                 for low, high, also in other.read(start, end):
-                    before = frozenset(((Origin("before", -1, arena), 0),))
                     joined.write(low, high, owners | (before if also is None else also))
         result.arenas[arena] = joined
-    for value in {*first.handles, *second.handles}:
-        own = frozenset((value,))
-        result.handles[value] = first.handles.get(value, own) | second.handles.get(value, own)
     return result
 
 
 def _same(first: _State, second: _State) -> bool:
-    if first.handles != second.handles or first.arenas.keys() != second.arenas.keys():
+    if first.arenas.keys() != second.arenas.keys():
         return False
     return all(
         tuple(first.arenas[arena].items()) == tuple(second.arenas[arena].items())

@@ -171,7 +171,7 @@ def _fused(graph: Graph, value: Value) -> Link | None:
     producer, consumer = graph.producer[value.id], consumers[0]
     if producer.kind is x.XNNStaticConstantPad and _pad_merges(graph, value, producer, consumer):
         return Link.PAD
-    merges_clamp = producer.kind in CLAMPING and _is_clamp(graph, consumer)
+    merges_clamp = _ends_with_clamp(graph, producer) and _is_clamp(graph, consumer)
     if merges_clamp and not _starts_lookup(graph, consumer):
         return Link.CLAMP
     if producer.kind is x.XNNStaticTranspose and _transpose_merges(producer, consumer, value.id):
@@ -216,6 +216,14 @@ def _is_clamp(graph: Graph, node: Node) -> bool:
     if node.kind not in (x.XNNMinimum, x.XNNMaximum):
         return False
     return any(is_scalar_constant(graph.values[v]) for v in node.inputs)
+
+
+def _ends_with_clamp(graph: Graph, node: Node) -> bool:
+    """True for nodes that a clamp behind them merges into, the clamps included that XNNPACK
+    makes itself from output bounds."""
+    if node.kind in CLAMPING or _is_clamp(graph, node):
+        return True
+    return node.kind in CLAMPED_BINARY | {x.XNNGlobalAvgPooling2d} and has_bounds(node)
 
 
 def is_scalar_constant(value: Value) -> bool:

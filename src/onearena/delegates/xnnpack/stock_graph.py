@@ -19,11 +19,13 @@ from onearena.delegates.xnnpack.schema import Datatype
 from onearena.delegates.xnnpack.stock_ops import (
     BINARY_FUNCTIONS,
     CLAMPED_AFTERWARDS,
+    MIN_INPUTS,
     OPS,
     UNARY_FUNCTIONS,
     Function,
     Op,
 )
+from onearena.errors import FormatError
 
 NONE = -1
 """No node."""
@@ -115,23 +117,22 @@ def define(payload: x.XNNGraph) -> StockGraph:
     """Builds XNNPACK's graph of a payload.
 
     Raises:
-        FormatError: the payload's graph is malformed.
+        FormatError: the payload's graph is malformed, so the delegate would refuse it.
     """
     source = index_graph(payload, "payload")
-    graph = StockGraph([_absent() for _ in range(payload.num_externs)])
+    if payload.num_externs > x.MAX_EXTERNALS:
+        raise FormatError(f"payload: {payload.num_externs} arguments are more than XNNPACK takes")
+    absent = (Datatype.INVALID, (), Storage.ARGUMENT)
+    graph = StockGraph([StockValue(*absent, is_valid=False) for _ in range(payload.num_externs)])
     ids: dict[int, int] = {}
     for xvalue in payload.xvalues or ():
-        _define_value(graph, xvalue, ids)
+        _define_value(graph, xvalue, ids, payload.num_externs)
     for node in source.nodes:
         _define_node(graph, node, ids)
     return graph
 
 
-def _absent() -> StockValue:
-    return StockValue(Datatype.INVALID, (), Storage.ARGUMENT, is_valid=False)
-
-
-def _define_value(graph: StockGraph, xvalue: x.XValue, ids: dict[int, int]) -> None:
+def _define_value(graph: StockGraph, xvalue: x.XValue, ids: dict[int, int], externals: int) -> None:
     """Adds a value: arguments are numbered by their position, the others on from there."""
     tensor = tensor_of(xvalue)
     assert tensor is not None, "index_graph has refused values without a tensor"
@@ -151,11 +152,24 @@ def _define_value(graph: StockGraph, xvalue: x.XValue, ids: dict[int, int]) -> N
         row_dims=quant.num_nonbatch_dims if isinstance(quant, x.PerTokenDynamicQuant) else 0,
         zero_point=quant.zero_point if isinstance(quant, x.PerTensorQuant) else 0,
     )
-    if tensor.external_id < len(graph.values):
+    if tensor.external_id < externals:
         graph.values[tensor.external_id] = value
-        ids[tensor.id_out] = tensor.external_id
+        number = tensor.external_id
     else:
-        ids[tensor.id_out] = graph.add_value(value)
+        number = graph.add_value(value)
+    ids[tensor.id_out] = number
+    if tensor.dq_datatype == Datatype.QINT8:
+        ids[tensor.id_out] = _quantize_argument(graph, number)
+
+
+def _quantize_argument(graph: StockGraph, number: int) -> int:
+    """Payloads of 2023 mark an input as quantized row by row; the conversion is not listed."""
+    dims = graph.values[number].dims
+    quantized = StockValue(Datatype.QDINT8, dims, Storage.WORKSPACE, row_dims=1)
+    result = graph.add_value(quantized)
+    source = Node(-1, x.XNode(), (), ())
+    graph.nodes.append(StockNode(Op.CONVERT_DYNAMIC, [number], [result], source))
+    return result
 
 
 def _define_node(graph: StockGraph, source: Node, ids: dict[int, int]) -> None:
@@ -169,6 +183,8 @@ def _define_node(graph: StockGraph, source: Node, ids: dict[int, int]) -> None:
         getattr(union, "flags", 0),
         _bounds(source),
     )
+    if len(node.inputs) < MIN_INPUTS.get(node.op, 1) or not node.outputs:
+        raise FormatError(f"payload: XNNPACK node {source.index} ({source.name}) lacks an operand")
     if isinstance(union, x.XNNStaticReshape):
         node.shape = union.new_shape or ()
     elif isinstance(union, x.XNNStaticTranspose):
@@ -181,7 +197,9 @@ def _define_node(graph: StockGraph, source: Node, ids: dict[int, int]) -> None:
         _quantize_per_pixel(graph.values[node.inputs[0]])
     graph.nodes.append(node)
     if source.kind in CLAMPED_AFTERWARDS and node.bounds != _UNBOUNDED:
-        _clamp_afterwards(graph, node)
+        _append(graph, node, Function.CLAMP, graph.values[node.outputs[0]].datatype)
+    elif source.kind is x.XNNFullyConnected and _is_bfloat(graph, node):
+        _append(graph, node, Function.CONVERT, Datatype.FP32)
 
 
 def _bounds(source: Node) -> tuple[float, float]:
@@ -206,12 +224,19 @@ def _quantize_per_pixel(value: StockValue) -> None:
         value.row_dims = 1
 
 
-def _clamp_afterwards(graph: StockGraph, node: StockNode) -> None:
-    """Splits bounds off into a clamp behind a hidden tensor of the output's type and shape."""
+def _is_bfloat(graph: StockGraph, node: StockNode) -> bool:
+    """True for a layer whose fp32 result the delegate itself converts to bfloat16."""
+    values = (*node.inputs[:2], *node.outputs)
+    return all(graph.values[value].datatype == Datatype.BF16 for value in values)
+
+
+def _append(graph: StockGraph, node: StockNode, function: Function, datatype: int) -> None:
+    """Puts a unary node behind `node`, with a hidden tensor of the output's shape between."""
     output = graph.values[node.outputs[0]]
-    hidden = graph.add_value(
-        StockValue(output.datatype, output.dims, Storage.WORKSPACE, zero_point=output.zero_point)
-    )
-    clamp = StockNode(Op.UNARY, [hidden], node.outputs, node.source, Function.CLAMP, 0, node.bounds)
-    node.outputs, node.bounds = [hidden], _UNBOUNDED
-    graph.nodes.append(clamp)
+    value = StockValue(datatype, output.dims, Storage.WORKSPACE, zero_point=output.zero_point)
+    hidden = graph.add_value(value)
+    unary = StockNode(Op.UNARY, [hidden], node.outputs, node.source, function)
+    node.outputs = [hidden]
+    if function is Function.CLAMP:
+        unary.bounds, node.bounds = node.bounds, _UNBOUNDED
+    graph.nodes.append(unary)

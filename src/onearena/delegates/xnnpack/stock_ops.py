@@ -109,5 +109,15 @@ CLAMPED_AFTERWARDS = frozenset(
     {x.XNNAdd, x.XNNSubtract, x.XNNMultiply, x.XNNDiv, x.XNNGlobalAvgPooling2d}
 )
 """Operators whose output bounds become a clamp node (`xnn_insert_clamp_node`)."""
-
-
+MIN_INPUTS: Mapping[Op, int] = dict.fromkeys(
+    (
+        Op.BATCH_MATRIX_MULTIPLY,
+        Op.BINARY,
+        Op.CONVOLUTION,
+        Op.DECONVOLUTION,
+        Op.DEPTHWISE_CONVOLUTION,
+        Op.FULLY_CONNECTED,
+    ),
+    2,
+)
+"""Operands a node cannot do without, where that is more than one."""

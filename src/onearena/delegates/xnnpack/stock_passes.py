@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.schema import Datatype
-from onearena.delegates.xnnpack.stock_graph import (NONE, SAME_PADDING, StockGraph, StockNode, StockValue)
+from onearena.delegates.xnnpack.stock_graph import (
+    NONE,
+    SAME_PADDING,
+    StockGraph,
+    StockNode,
+    StockValue,
+)
 from onearena.delegates.xnnpack.stock_ops import Op
 
 

@@ -7,18 +7,18 @@ call the packing greedy by size; among the gaps it takes the smallest that fits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
 
 from onearena.delegates.xnnpack.schema import Datatype
-from onearena.delegates.xnnpack.stock_graph import (NONE, StockGraph, StockValue, Storage)
+from onearena.delegates.xnnpack.stock_graph import NONE, StockGraph, StockValue, Storage
 from onearena.delegates.xnnpack.stock_ops import Op
 from onearena.delegates.xnnpack.workspace_scratch import round_up
 from onearena.delegates.xnnpack.workspace_target import Revision, Target
 
-_BITS = {
+_BITS: Mapping[int, int] = {
     Datatype.FP32: 32,
     Datatype.QINT32: 32,
     Datatype.INT32: 32,
@@ -50,7 +50,7 @@ class Block:
 
 def tensor_bytes(value: StockValue) -> int:
     """Size of a value's elements."""
-    return (prod(value.dims) * _BITS.get(Datatype(value.datatype), 8) + 7) // 8
+    return (prod(value.dims) * _BITS.get(value.datatype, 8) + 7) // 8
 
 
 def tensor_blocks(graph: StockGraph, target: Target) -> list[Block]:
@@ -68,7 +68,7 @@ def tensor_blocks(graph: StockGraph, target: Target) -> list[Block]:
         reused = next((v for v in node.inputs if _is_reusable(graph, v, value)), None)
         if reused is not None:
             root = roots[output] = roots.get(reused, reused)
-            blocks[root].last = value.first_consumer
+            blocks[root].last = max(blocks[root].last, value.first_consumer)
     return [block for number, block in blocks.items() if number not in roots]
 
 

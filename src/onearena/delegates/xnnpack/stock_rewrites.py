@@ -11,7 +11,14 @@ from collections.abc import Callable
 from math import inf, prod
 
 from onearena.delegates.xnnpack.schema import Datatype
-from onearena.delegates.xnnpack.stock_graph import (NONE, TRANSPOSE_WEIGHTS, StockGraph, StockNode, StockValue, Storage)
+from onearena.delegates.xnnpack.stock_graph import (
+    NONE,
+    TRANSPOSE_WEIGHTS,
+    StockGraph,
+    StockNode,
+    StockValue,
+    Storage,
+)
 from onearena.delegates.xnnpack.stock_ops import Function, Op
 from onearena.delegates.xnnpack.stock_passes import clean_up
 
@@ -186,13 +193,15 @@ def _transposed_operand(graph: StockGraph, index: int, node: StockNode) -> bool:
     value, transpose = graph.values[number], graph.producer(number)
     if transpose is None or transpose.op is not Op.TRANSPOSE or value.consumers != 1:
         return False
+    dims = graph.values[transpose.inputs[0]].dims
+    if len(dims) < 2 or sorted(transpose.perm) != list(range(len(dims))):
+        return False  # XNNPACK refuses to run it
     packs_slowly = bool(node.flags & TRANSPOSE_WEIGHTS) == (node.op is Op.FULLY_CONNECTED)
     perm = transpose.perm
     flipped = (*perm[:-2], perm[-1], perm[-2])
     if flipped == tuple(range(len(perm))):
         node.inputs[1] = transpose.inputs[0]
     elif packs_slowly:
-        dims = graph.values[transpose.inputs[0]].dims
         transpose.perm = flipped
         value.dims = tuple(dims[axis] for axis in flipped)
     else:

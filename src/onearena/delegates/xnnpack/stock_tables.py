@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from onearena.delegates.xnnpack.schema import Datatype
-from onearena.delegates.xnnpack.stock_graph import (NONE, StockGraph, StockNode, StockValue, Storage)
+from onearena.delegates.xnnpack.stock_graph import NONE, StockGraph, StockNode, StockValue, Storage
 from onearena.delegates.xnnpack.stock_ops import Function, Op
 from onearena.delegates.xnnpack.stock_passes import clear
 
@@ -61,7 +61,7 @@ def _chain(graph: StockGraph, start: int) -> list[int]:
             break
         index = output.first_consumer
         following = graph.nodes[index]
-        if following is None or _tensor_operand(graph, following, seen) is None:
+        if following is None or index in chain or _tensor_operand(graph, following, seen) is None:
             break
     while len(chain) > 1 and not _ends_in_eight_bits(graph, chain[-1]):
         chain.pop()

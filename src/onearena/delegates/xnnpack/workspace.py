@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from onearena.delegates.xnnpack.schema import Datatype, XNNGraph
-from onearena.delegates.xnnpack.stock_graph import (StockGraph, Storage, define)
+from onearena.delegates.xnnpack.stock_graph import StockGraph, Storage, define
 from onearena.delegates.xnnpack.stock_ops import Op
 from onearena.delegates.xnnpack.stock_passes import analyze, clean_up, fuse
 from onearena.delegates.xnnpack.stock_plan import Block, packed_bytes, tensor_blocks

@@ -10,7 +10,14 @@ from math import prod
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.schema import Datatype
-from onearena.delegates.xnnpack.stock_graph import (TRANSIENT_INDIRECTION, TRANSPOSE_WEIGHTS, StockGraph, StockNode, StockValue, Storage)
+from onearena.delegates.xnnpack.stock_graph import (
+    TRANSIENT_INDIRECTION,
+    TRANSPOSE_WEIGHTS,
+    StockGraph,
+    StockNode,
+    StockValue,
+    Storage,
+)
 from onearena.delegates.xnnpack.stock_ops import Op
 from onearena.delegates.xnnpack.workspace_target import Gemm, Target
 
@@ -45,6 +52,8 @@ def round_up(size: int, multiple: int) -> int:
 
 def _fully_connected(graph: StockGraph, node: StockNode, target: Target) -> int:
     source, weights = graph.values[node.inputs[0]], graph.values[node.inputs[1]]
+    if len(weights.dims) < 2 or 0 in weights.dims:
+        return 0
     is_transposed = bool(node.flags & TRANSPOSE_WEIGHTS)
     depth = weights.dims[0] if is_transposed else weights.dims[-1]
     columns = weights.dims[1] if is_transposed else weights.dims[0]

@@ -1,0 +1,90 @@
+"""Where bytes come from: the names that the trace gives to writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onearena.delegates.xnnpack.graph import Graph
+from onearena.delegates.xnnpack.rules import SAME_BYTES
+from onearena.timeline.steps import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where bytes come from.
+
+    Attributes:
+        kind: `write` (by an instruction), `loaded` (initial state in the file), `before`
+            (whatever the bytes held before the run).
+        instruction: of a write; -1 for the caller's inputs.
+        content: what was written or loaded: the method's value, or, written inside an
+            XNNPACK call, `payload_content` of the payload's value. For `before`, the arena.
+    """
+
+    kind: str
+    instruction: int
+    content: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes [start, start + size_bytes) of a value, and their possible origins.
+
+    Each origin comes with the position of the first byte inside it.
+    """
+
+    start: int
+    size_bytes: int
+    origins: frozenset[tuple[Origin, int]]
+
+
+Pieces = tuple[Piece, ...]
+
+
+def payload_content(identifier: int) -> int:
+    """The content number of an XNNPACK payload's value: negative, unlike the method's values."""
+    return -identifier - 2
+
+
+def describe(origin: Origin) -> str:
+    """An origin in words."""
+    if origin.kind == "loaded":
+        return f"the initial state of value {origin.content}"
+    if origin.kind == "before":
+        return "an earlier run"
+    if origin.instruction < 0:
+        return f"input value {origin.content}"
+    if origin.content < 0:
+        return f"XNNPACK value {-origin.content - 2} of instruction {origin.instruction}"
+    return f"value {origin.content} (written at instruction {origin.instruction})"
+
+
+def content_of(step: Step, value: int) -> int:
+    """What a step writes: values of a payload are named by the payload, whose numbers are the
+    same before and after opening, and a copy has the name of what was copied."""
+    if step.call is None or step.node is None:
+        return value
+    graph = step.call.graph
+    for identifier in step.node.outputs:
+        if step.call.values((identifier,)) == (value,):
+            return payload_content(_copied_from(graph, identifier))
+    return value
+
+
+def _copied_from(graph: Graph, identifier: int) -> int:
+    node = graph.producer.get(identifier)
+    while node is not None and node.kind in SAME_BYTES:
+        identifier = node.inputs[0]
+        node = graph.producer.get(identifier)
+    return identifier
+
+
+def append_piece(pieces: list[Piece], piece: Piece) -> None:
+    """Adds a piece, joined with the one before it when it only continues it."""
+    if pieces:
+        last = pieces[-1]
+        moved = frozenset((origin, at + last.size_bytes) for origin, at in last.origins)
+        if moved == piece.origins and last.start + last.size_bytes == piece.start:
+            pieces[-1] = Piece(last.start, last.size_bytes + piece.size_bytes, last.origins)
+            return
+    pieces.append(piece)
