@@ -176,12 +176,11 @@ class _Analysis:
         writers = owners - {NOBODY}
         if self._only_maybe_read(value) and (len(writers) > 1 or NOBODY in owners):
             return  # an output of a delegate that is not understood: a view has one owner
-        else:
-            for writer in writers:
-                self._union(value, writer)
-            self._views.add(value)
-            if NOBODY in owners:
-                self._pin(value, "read before all of its bytes were written")
+        for writer in writers:
+            self._union(value, writer)
+        self._views.add(value)
+        if NOBODY in owners:
+            self._pin(value, "read before all of its bytes were written")
 
     def _keep_state(self, candidates: Collection[int]) -> None:
         """State, unless something else uses the same bytes: then nothing can survive there.

@@ -15,10 +15,14 @@ def live_handles(method: MethodSteps) -> tuple[frozenset[int], ...]:
     """
     steps = method.steps
     handles = {view for step in steps for _, view in step.roles.aliases}
+    elsewhere: dict[int, list[int]] = {}
+    for step in steps:
+        for value, when in (*step.late_reads, *step.early_writes):
+            elsewhere.setdefault(when, []).append(value)
     uses: list[frozenset[int]] = []
     kills: list[frozenset[int]] = []
-    for step in steps:
-        bases = (base for base, _ in step.roles.aliases)
+    for position, step in enumerate(steps):
+        bases = [base for base, _ in step.roles.aliases] + elsewhere.get(position, [])
         uses.append(
             frozenset(handles.intersection((*step.roles.reads, *step.roles.writes, *bases)))
         )
