@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from typing import TYPE_CHECKING
 
+from onearena.cli.output import print_json
 from onearena.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         timeout_s=args.timeout,
     )
     if args.json:
-        print(json.dumps(report.to_json(), indent=2))
+        print_json(report.to_json())
     else:
         print("\n".join(render(report)))
     return 0 if report.bit_exact else 1

@@ -91,15 +91,14 @@ def build_timeline(
     return Timeline(method, storage, added, values, problem)
 
 
-def _group_deltas(storage: Storage, fixed: Iterable[int]) -> dict[int, tuple[int, ...]]:
-    """By value in a movable group, the distances of all members from the group's origin."""
+def _group_deltas(storage: Storage, fixed: Iterable[int]) -> dict[int, int]:
+    """By value in a movable group, its distance from the group's origin."""
     pinned = set(fixed)
-    result: dict[int, tuple[int, ...]] = {}
+    result: dict[int, int] = {}
     for group in storage.groups:
         if not pinned.intersection(group):
             origin = min(storage.memories[v].start for v in group)
-            deltas = tuple(storage.memories[v].start - origin for v in group)
-            result.update((value, deltas) for value in group)
+            result.update((v, storage.memories[v].start - origin) for v in group)
     return result
 
 
@@ -109,7 +108,7 @@ def _buffer(
     value: int,
     number: int,
     fixed: bool,
-    deltas: tuple[int, ...] | None,
+    delta: int | None,
 ) -> Buffer:
     memory = storage.memories[value]
     lifetime = storage.lifetimes[value]
@@ -118,9 +117,9 @@ def _buffer(
         whole = (Interval(0, method.exit_step + 1),)
         return Buffer(number, memory.size_bytes, 1, memory.arena, whole, memory.start, name)
     alignment = LARGE_ALIGNMENT if memory.size_bytes >= _LARGE_BYTES else SMALL_ALIGNMENT
-    if deltas is not None:
-        for delta in deltas:
-            alignment = min(alignment, delta & -delta or alignment)
+    if delta is not None:
+        # the origin is aligned in full, so that a member has what its distance leaves it
+        alignment = min(alignment, delta & -delta or alignment)
         return Buffer(number, memory.size_bytes, alignment, memory.arena, lifetime, None, name)
     size = memory.size_bytes + -memory.size_bytes % alignment
     return Buffer(number, size, alignment, memory.arena, lifetime, None, name)

@@ -80,13 +80,14 @@ class _Analysis:
         self._bind_exposed()
         while True:
             groups = self._groups()
+            self._spread(groups)
             lifetimes = _natural_lifetimes(self._method, groups, self._touches, self._views)
-            if not self._join_overlapping(lifetimes):
+            # what overlaps state is a name of it, even where the accesses are far apart
+            if not self._join_overlapping(_lasting(self._method, lifetimes, self._state)):
                 break
-        self._spread(groups)
         return Storage(
             self._memories,
-            _final_lifetimes(self._method, lifetimes, {*self._state, *self._pinned}),
+            _lasting(self._method, lifetimes, {*self._state, *self._pinned}),
             tuple(group for group in groups if len(group) > 1),
             frozenset(self._state),
             self._pinned,
@@ -244,7 +245,7 @@ def restage(storage: Storage, method: MethodSteps) -> Storage:
     natural = _natural_lifetimes(method, groups, touches, storage.views)
     return replace(
         storage,
-        lifetimes=_final_lifetimes(method, natural, {*storage.state, *storage.pinned}),
+        lifetimes=_lasting(method, natural, {*storage.state, *storage.pinned}),
         touches={value: frozenset(steps) for value, steps in touches.items()},
         accesses=accesses,
     )
@@ -267,7 +268,7 @@ def _natural_lifetimes(
     return result
 
 
-def _final_lifetimes(
+def _lasting(
     method: MethodSteps, natural: Mapping[int, Lifetime], lasting: Collection[int]
 ) -> dict[int, Lifetime]:
     """State and pinned values live through the whole method."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from onearena.pte.schema import Tensor
 from onearena.pte.tensors import ELEMENT_BYTES, tensor_bytes
@@ -152,44 +153,72 @@ def _is_all_before(pieces: Pieces) -> bool:
     return all(origin.kind == "before" for piece in pieces for origin, _ in piece.origins)
 
 
+@dataclass(frozen=True)
+class _Use:
+    """A value whose bytes a step may read or write.
+
+    Attributes:
+        moved: True when its own node is another one, with which XNNPACK may merge this one.
+    """
+
+    value: int
+    extent: Extent
+    moved: bool
+
+
 def _steps(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> Iterable[Violation]:
+    late: dict[int, list[tuple[int, int]]] = {}
+    early: dict[int, list[tuple[int, int]]] = {}
     for position, step in enumerate(method.steps):
-        touched = {
-            value: [t for t in trace.targets.get((position, value), ()) if t in extents]
-            for value in (*step.roles.reads, *step.roles.writes)
-        }
-        writes = [(value, t) for value in step.roles.writes for t in touched[value]]
-        for index, (value, target) in enumerate(writes):
-            for other, place in writes[:index]:
-                if other != value and _overlap(extents[target], extents[place]):
-                    found = (
-                        f"values {other} and {value}, both written {_where(method, step)}, overlap"
-                    )
-                    yield Violation("order", _name(method), found)
-            for operand in step.roles.reads:
-                for source in touched[operand]:
-                    if operand != value and not _is_legal(
-                        step, operand, value, extents[source], extents[target]
-                    ):
-                        found = (
-                            f"value {value}, written {_where(method, step)}, overlaps its operand"
-                        )
-                        yield Violation("order", _name(method), f"{found} {operand}")
+        for value, when in step.late_reads:
+            late.setdefault(when, []).append((position, value))
+        for value, when in step.early_writes:
+            early.setdefault(when, []).append((position, value))
+
+    def uses(position: int, own: Sequence[int], others: Iterable[tuple[int, int]]) -> list[_Use]:
+        named = [(position, value) for value in own]
+        named += [(at, value) for at, value in others if value not in own]
+        return [
+            _Use(value, extents[target], at != position)
+            for at, value in named
+            for target in sorted(trace.targets.get((at, value), ()))
+            if target in extents
+        ]
+
+    for position, step in enumerate(method.steps):
+        reads = uses(position, step.roles.reads, late.get(position, ()))
+        writes = uses(position, step.roles.writes, early.get(position, ()))
+        where = _where(method, step)
+        for message in dict.fromkeys(_clashes(step, reads, writes, where)):
+            yield Violation("order", _name(method), message)
+
+
+def _clashes(
+    step: Step, reads: Iterable[_Use], writes: Sequence[_Use], where: str
+) -> Iterable[str]:
+    for index, one in enumerate(writes):
+        for other in writes[:index]:
+            if other.value != one.value and _overlap(one.extent, other.extent):
+                yield f"values {other.value} and {one.value}, both written {where}, overlap"
+        for operand in reads:
+            if operand.value != one.value and not _is_legal(step, operand, one):
+                yield f"value {one.value}, written {where}, overlaps its operand {operand.value}"
 
 
 def _overlap(first: Extent, second: Extent) -> bool:
     return first.arena == second.arena and first.start < second.end and second.start < first.end
 
 
-def _is_legal(step: Step, operand: int, output: int, source: Extent, target: Extent) -> bool:
+def _is_legal(step: Step, operand: _Use, output: _Use) -> bool:
     """An operand and an output may be one memory for operators that are known to allow it;
-    exporters also use exactly equal places for kernels that work in place."""
-    if not _overlap(source, target):
+    exporters also use exactly equal places for kernels that work in place. Nodes that XNNPACK
+    merges never work in place."""
+    if not _overlap(operand.extent, output.extent):
         return True
-    if source != target:
+    if operand.extent != output.extent or operand.moved or output.moved:
         return False
     if step.call is None or step.node is None:
         return True
-    return operand in step.call.in_place_operands(step.node) or operand == (
+    return operand.value in step.call.in_place_operands(step.node) or operand.value == (
         step.call.same_bytes_operand(step.node)
     )

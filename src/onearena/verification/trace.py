@@ -197,8 +197,12 @@ class _Tracer:
             if source is not None and self._is_planned(state, source, value):
                 self._copy(state, source, value)
             else:
-                self._write(state, value, self._origin(step, value))
+                # written early, it keeps what others have written there since: there may be
+                # no second write
+                keep = any(early == value for early, _ in step.early_writes)
+                self._write(state, value, self._origin(step, value), keep)
         for writer, value in self._early.get(position, ()):
+            self._touch(state, writer, value)
             origin = self._origin(self._method.steps[writer], value)
             self._write(state, value, origin)
 
@@ -224,13 +228,19 @@ class _Tracer:
             arena.write(start, start + piece.size_bytes, owners)
             held.update(origin for origin, _ in piece.origins)
 
-    def _write(self, state: _State, value: int, origin: Origin) -> None:
+    def _write(self, state: _State, value: int, origin: Origin, keep: bool = False) -> None:
         target = state.target(value)
         extent = self._extents.get(target)
-        if extent is not None:
-            self._trace.written.setdefault(target, set()).add(origin)
-            arena = state.arenas.setdefault(extent.arena, ByteMap())
-            arena.write(extent.start, extent.end, frozenset(((origin, extent.start),)))
+        if extent is None:
+            return
+        self._trace.written.setdefault(target, set()).add(origin)
+        arena = state.arenas.setdefault(extent.arena, ByteMap())
+        owner = frozenset(((origin, extent.start),))
+        if keep:
+            for start, end, old in arena.read(extent.start, extent.end):
+                arena.write(start, end, owner | (old or frozenset()))
+        else:
+            arena.write(extent.start, extent.end, owner)
 
     def _touch(self, state: _State, position: int, value: int) -> int:
         target = state.target(value)

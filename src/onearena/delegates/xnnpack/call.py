@@ -83,8 +83,9 @@ class XnnpackCall:
 
 def understand_call(graph: Graph, args: tuple[int, ...], is_dynamic: bool) -> XnnpackCall:
     """The call of a payload as it stands, nothing opened anew."""
+    links = kept_internal(graph)
     kept = {
-        v.id: kept_internal(graph).get(v.id, Link.LIMIT)
+        v.id: links.get(v.id, Link.LIMIT)
         for v in graph.values.values()
         if v.is_internal and v.id in graph.producer
     }

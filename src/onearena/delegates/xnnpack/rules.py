@@ -77,6 +77,8 @@ SAME_BYTES = frozenset({x.XNNStaticReshape, x.XNNCopy})
 """Nodes whose output has their input's bytes; XNNPACK skips the copy at equal addresses."""
 CONVOLUTIONS = frozenset({x.XNNConv2d, x.XNNDepthwiseConv2d})
 
+_MAX_TABLE_NODES = 10
+"""XNN_MAX_UNARY_FUSION_NODES."""
 _SAME_PADDING_FLAG = 0x4
 _TRANSPOSE_WEIGHTS_FLAG = 0x1
 
@@ -126,7 +128,8 @@ def closed_reason(graph: Graph) -> str | None:
             return "a value that two nodes write"
         if any(graph.values[v].is_constant for v in node.outputs):
             return "a node that writes a constant"
-        if any(graph.producer.get(v, node).index > node.index for v in node.inputs):
+        writers = (graph.producer.get(value) for value in node.inputs)
+        if any(writer is not None and writer.index >= node.index for writer in writers):
             return "a node that reads a value before it is written"
         seen.update(node.outputs)
     return None
@@ -165,10 +168,12 @@ def _unopenable(graph: Graph, value: Value) -> Link | None:
 
 
 def _fused(graph: Graph, value: Value) -> Link | None:
-    consumers = graph.consumers[value.id]
+    producer, consumers = graph.producer[value.id], graph.consumers[value.id]
+    if is_square(producer) and all(c.kind is x.XNNGlobalAvgPooling2d for c in consumers):
+        return Link.SQUARE
     if len(consumers) != 1:
         return None
-    producer, consumer = graph.producer[value.id], consumers[0]
+    consumer = consumers[0]
     if producer.kind is x.XNNStaticConstantPad and _pad_merges(graph, value, producer, consumer):
         return Link.PAD
     merges_clamp = _ends_with_clamp(graph, producer) and _is_clamp(graph, consumer)
@@ -176,8 +181,6 @@ def _fused(graph: Graph, value: Value) -> Link | None:
         return Link.CLAMP
     if producer.kind is x.XNNStaticTranspose and _transpose_merges(producer, consumer, value.id):
         return Link.TRANSPOSE
-    if consumer.kind is x.XNNGlobalAvgPooling2d and is_square(producer):
-        return Link.SQUARE
     if _is_lookup_link(graph, value, producer, consumer):
         return Link.LOOKUP
     return None
@@ -279,11 +282,11 @@ def _starts_lookup(graph: Graph, node: Node) -> bool:
 
 
 def _is_lookup_link(graph: Graph, value: Value, producer: Node, consumer: Node) -> bool:
-    start = _chain_start(graph, producer)
+    start = _chain_start(graph, producer, _MAX_TABLE_NODES)
     if start is None:
         return False
     node, link = consumer, value.id
-    while True:
+    for _ in range(_MAX_TABLE_NODES):
         if _chain_input(graph, node, link, start) is None:
             return False
         output = graph.values[node.outputs[0]]
@@ -293,21 +296,39 @@ def _is_lookup_link(graph: Graph, value: Value, producer: Node, consumer: Node) 
         if not output.is_internal or len(following) != 1:
             return False
         node, link = following[0], output.id
+    return False
 
 
-def _chain_start(graph: Graph, node: Node) -> int | None:
+def _chain_start(graph: Graph, node: Node, limit: int) -> int | None:
     """The 8-bit value at the start of the element-wise chain that ends with `node`."""
-    while True:
+    for remaining in range(limit, 0, -1):
         operand = _pure_input(graph, node)
         if operand is None:
-            return None
-        value = graph.values[operand]
-        if value.tensor.datatype in EIGHT_BIT_TYPES:
+            return _joined_start(graph, node, remaining - 1)
+        if graph.values[operand].tensor.datatype in EIGHT_BIT_TYPES:
             return operand
-        producer = graph.producer.get(operand)
-        if producer is None or not value.is_internal or len(graph.consumers[operand]) != 1:
+        producer = _link_producer(graph, operand)
+        if producer is None:
             return None
         node = producer
+    return None
+
+
+def _joined_start(graph: Graph, node: Node, limit: int) -> int | None:
+    """The start of a chain that a binary joins with that very start, as in x / (1 + |x|)."""
+    if node.kind in BINARY:
+        for link, start in (node.inputs, node.inputs[::-1]):
+            producer = _link_producer(graph, link)
+            if producer is not None and _chain_start(graph, producer, limit) == start:
+                return start
+    return None
+
+
+def _link_producer(graph: Graph, value: int) -> Node | None:
+    """The producer of an internal value with one reader."""
+    if graph.values[value].is_internal and len(graph.consumers.get(value, ())) == 1:
+        return graph.producer.get(value)
+    return None
 
 
 def _pure_input(graph: Graph, node: Node) -> int | None:
