@@ -1,0 +1,75 @@
+# make demo    two models before and after, on the real runtime
+# make test    lint, type check, all tests
+# make bench   benchmarks/results.md, on two versions of ExecuTorch
+# make speed   how long `onearena optimize` takes, and how much memory
+# make fuzz    mutated files against the file layer
+# make clean   remove what the others made
+#
+# Nothing needs to be installed but Python (with venv) and make.
+
+PYTHON ?= python3
+# More arguments for every `pip install`, such as an index with CPU-only builds of torch.
+PIP_FLAGS ?=
+BENCH_FLAGS ?=
+FUZZ_COUNT ?= 200000
+FUZZ_JOBS ?= 2
+
+VENV := .venv
+OLD_VENV := .venv-1.4.1
+CACHE := .cache
+
+PY := $(VENV)/bin/python
+OLD_PY := $(OLD_VENV)/bin/python
+PIP_INSTALL = -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS)
+CODE := src tests benchmarks examples
+
+.DELETE_ON_ERROR:
+# Two pips must not work on one environment at a time.
+.NOTPARALLEL:
+.PHONY: demo test bench speed fuzz clean
+
+demo: $(VENV)/.zoo
+	$(PY) -m examples.demo --cache $(CACHE)/demo
+
+test: $(VENV)/.dev
+	$(PY) -m ruff check $(CODE)
+	$(PY) -m ruff format --check $(CODE)
+	$(PY) -m mypy $(CODE)
+	$(PY) -m pytest
+
+bench: $(VENV)/.zoo $(OLD_VENV)/.run
+	$(PY) -m benchmarks.bench --cache $(CACHE)/bench --old $(OLD_PY) $(BENCH_FLAGS)
+
+speed: $(VENV)/.zoo
+	$(PY) -m benchmarks.speed --cache $(CACHE)/bench
+
+fuzz: $(VENV)/.dev
+	$(PY) -m benchmarks.fuzz --count $(FUZZ_COUNT) --jobs $(FUZZ_JOBS)
+
+clean:
+	rm -rf $(VENV) $(OLD_VENV) $(CACHE) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# Environments. A file in each says what was installed, so that nothing is installed twice.
+
+$(VENV)/.run: requirements/run.txt pyproject.toml | $(PY)
+	@echo "installing torch and executorch into $(VENV), this takes minutes"
+	$(PY) $(PIP_INSTALL) -r requirements/run.txt
+	$(PY) $(PIP_INSTALL) -e '.[run]'
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.run
+	$(PY) $(PIP_INSTALL) -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.zoo: requirements/zoo.txt requirements/zoo-files.txt $(VENV)/.run
+	$(PY) $(PIP_INSTALL) -r requirements/zoo.txt
+	$(PY) $(PIP_INSTALL) --no-deps -r requirements/zoo-files.txt
+	@touch $@
+
+$(OLD_VENV)/.run: requirements/run-1.4.1.txt | $(OLD_PY)
+	@echo "installing torch and executorch into $(OLD_VENV), this takes minutes"
+	$(OLD_PY) $(PIP_INSTALL) -r $<
+	@touch $@
+
+$(PY) $(OLD_PY):
+	$(PYTHON) -m venv $(@D)/..

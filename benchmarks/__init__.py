@@ -1,0 +1,1 @@
+"""What onearena is measured by. See ``python -m benchmarks.bench --help``."""

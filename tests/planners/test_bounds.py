@@ -1,0 +1,80 @@
+"""Lower bounds: valid, and sharp where they should be."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from onearena.planners.bounds import lower_bound_bytes, max_live_bytes
+from onearena.problem import Problem
+from tests.planners.brute import optimum_bytes
+from tests.planners.problems import MAX_STEP, life, problem, tiny_problems
+
+
+@given(tiny_problems(max_buffers=5))
+def test_no_plan_is_below_the_bound(tiny: Problem) -> None:
+    for arena in tiny.arenas:
+        best = optimum_bytes(tiny, arena)
+        if best is not None:
+            assert lower_bound_bytes(tiny, arena) <= best
+
+
+@given(tiny_problems())
+def test_max_live_without_aliases_is_the_naive_sum(tiny: Problem) -> None:
+    plain = Problem(tiny.buffers)
+    for arena in plain.arenas:
+        naive = max(
+            sum(
+                b.size_bytes
+                for b in plain.buffers
+                if b.arena == arena and any(i.start <= step < i.end for i in b.lifetime)
+            )
+            for step in range(MAX_STEP + 4)
+        )
+        assert max_live_bytes(plain, arena) == naive
+
+
+@given(tiny_problems())
+def test_max_live_of_a_group_counts_each_byte_once(tiny: Problem) -> None:
+    plain = Problem(tiny.buffers, tiny.groups)
+    for arena in plain.arenas:
+        assert max_live_bytes(plain, arena) == max(
+            len(_distinct(plain, arena, step)) for step in range(MAX_STEP + 4)
+        )
+
+
+def _distinct(tiny: Problem, arena: int, step: int) -> set[tuple[int, int]]:
+    """(owner, byte) pairs alive; a group is one owner."""
+    delta = {m.buffer: m.delta for group in tiny.groups for m in group}
+    return {
+        (tiny.group_of.get(b.id, -1 - b.id), delta.get(b.id, 0) + byte)
+        for b in tiny.buffers
+        if b.arena == arena and any(i.start <= step < i.end for i in b.lifetime)
+        for byte in range(b.size_bytes)
+    }
+
+
+def test_a_pair_that_may_share_counts_once_while_both_are_alive() -> None:
+    pair = problem((10, life((0, 3))), (10, life((2, 5))), may_share=[(0, 1)])
+    assert max_live_bytes(pair, 1) == 10
+    apart = problem((10, life((0, 3))), (10, life((2, 5))))
+    assert max_live_bytes(apart, 1) == 20
+
+
+def test_two_firsts_of_one_second_count_twice() -> None:
+    both = problem(
+        (10, life((0, 3))), (10, life((0, 3))), (10, life((2, 5))), may_share=[(0, 2), (1, 2)]
+    )
+    assert max_live_bytes(both, 1) == 20
+
+
+def test_a_fixed_offset_and_dead_memory_raise_the_bound() -> None:
+    fixed = problem((10, life((0, 1))), offsets={0: 96})
+    assert lower_bound_bytes(fixed, 1) == 106
+    dead = problem((10, life()))
+    assert max_live_bytes(dead, 1) == 0
+    assert lower_bound_bytes(dead, 1) == 10
+
+
+def test_nothing_needs_nothing() -> None:
+    assert lower_bound_bytes(problem(), 1) == 0
+    assert lower_bound_bytes(problem((10, life((0, 1)))), 2) == 0
