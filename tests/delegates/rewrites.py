@@ -29,13 +29,14 @@ _CLAMPABLE = {
 }  # fmt: skip
 _ADDS_A_CLAMP = {x.XNNAdd, x.XNNSubtract, x.XNNMultiply, x.XNNDiv, x.XNNGlobalAvgPooling2d}
 _TABLE = "table"
+_MEAN_OF_SQUARES = "mean of squares"
 _HIDDEN = 10_000
 """Added to the number of a value, the number of the one that XNNPACK puts in front of it."""
 
 
 @dataclass(frozen=True)
 class Op:
-    """A node at its place in the list. `kind` is the schema's class, or `_TABLE`."""
+    """A node at its place in the list. `kind` is the schema's class, or a node that only XNNPACK has."""
 
     at: int
     kind: type | str
@@ -132,7 +133,8 @@ def _merged(model: Model, ops: Ops, first: Op, second: Op) -> Iterator[Ops]:
     kinds, between = (first.kind, second.kind), first.output
     if kinds[1] is x.XNNGlobalAvgPooling2d and _is_square(first):
         gone = {first: None} if _alone(model, ops, first) else {}
-        yield _with(ops, {second: replace(second, inputs=first.inputs[:1]), **gone})
+        mean = replace(second, kind=_MEAN_OF_SQUARES, inputs=first.inputs[:1])
+        yield _with(ops, {second: mean, **gone})
     if kinds[1] is x.XNNFullyConnected and model.datatype(between) == Datatype.QDINT8:
         gone = {first: None} if _alone(model, ops, first) else {}
         inputs = (first.inputs[0], *second.inputs[1:])

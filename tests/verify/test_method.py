@@ -112,7 +112,7 @@ def _chain(*offsets: int) -> Method:
         ((0, 16, 32, 48, 64), set()),
         ((0, 16, 0, 32, 0), set()),
         ((0, 0, 16, 32, 48), set()),
-        ((0, 16, 32, 16, 48), {"overlap", "order"}),
+        ((0, 16, 32, 16, 48), {"overlap"}),
         ((0, 16, 16, 48, 64), {"overlap"}),
         ((0, 16, 20, 48, 64), {"overlap", "order"}),
         ((0, 16, 32, 20, 64), {"overlap", "order"}),
@@ -364,7 +364,7 @@ def test_a_loop_with_two_carried_values() -> None:
         method.call("aten::copy_", b, t, method.boolean(False), b)
         method.jump_if_false(condition, 2)
         method.call("aten::add.out", a, b, method.integer(1), out, out)
-        assert (faults(method) == set()) == (is_safe or offset == 16)
+        assert (faults(method) == set()) == is_safe
 
 
 def test_too_many_combinations_are_an_error_not_an_hour() -> None:
@@ -458,7 +458,7 @@ _MERGED = [
 def test_the_output_of_merged_nodes_must_not_lie_over_their_input(build: Callable[[], Net]) -> None:
     """Node by node the input is dead when the output is written; merged, both are in use."""
     assert faults(_call(build(), 0, 1), build()) == set()
-    assert faults(_call(build(), 0, 0), build()) == {"order"}
+    assert "order" in faults(_call(build(), 0, 0), build())
     method = _call(build(), 0, 1)
     method.tensor(4, offset=0)
     assert faults(method, build()) == set()

@@ -89,7 +89,8 @@ def _sources(method: MethodSteps, trace: Trace) -> Iterable[Violation]:
         if value in step.roles.maybe_reads:
             continue
         for target, pieces in sorted(readings, key=lambda reading: reading[0]):
-            problem = _fault(trace, target, pieces, target in written)
+            own = target in written and (position, target) not in trace.unwritten
+            problem = _fault(trace, target, pieces, own)
             if problem is not None and (value, problem) not in seen:
                 seen.add((value, problem))
                 name = f"value {value}" if target == value else f"value {value} (value {target})"
@@ -196,6 +197,9 @@ def _steps(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> 
 def _clashes(
     step: Step, reads: Iterable[_Use], writes: Sequence[_Use], where: str
 ) -> Iterable[str]:
+    if not step.roles.understood:
+        return  # nobody knows what it writes
+    writes = [use for use in writes if use.value not in step.roles.maybe_reads]
     for index, one in enumerate(writes):
         for other in writes[:index]:
             if other.value != one.value and _overlap(one.extent, other.extent):

@@ -9,6 +9,10 @@ from onearena.delegates.xnnpack.rules import SAME_BYTES
 from onearena.timeline.steps import Step
 
 
+UNKNOWN = -1
+"""The content of what an operator that is not understood may have written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where bytes come from.
@@ -18,7 +22,8 @@ class Origin:
             (whatever the bytes held before the run).
         instruction: of a write; -1 for the caller's inputs.
         content: what was written or loaded: the method's value, or, written inside an
-            XNNPACK call, `payload_content` of the payload's value. For `before`, the arena.
+            XNNPACK call, `payload_content` of the payload's value; or `UNKNOWN`. For
+            `before`, the arena.
     """
 
     kind: str
@@ -54,6 +59,8 @@ def describe(origin: Origin) -> str:
         return "an earlier run"
     if origin.instruction < 0:
         return f"input value {origin.content}"
+    if origin.content == UNKNOWN:
+        return f"something that instruction {origin.instruction} may have written"
     if origin.content < 0:
         return f"XNNPACK value {-origin.content - 2} of instruction {origin.instruction}"
     return f"value {origin.content} (written at instruction {origin.instruction})"

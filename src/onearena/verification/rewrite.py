@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 
 from onearena.pte.tensors import tensor_bytes
 from onearena.timeline.steps import MethodSteps
@@ -37,6 +38,7 @@ def verify_rewrite(
     expected = _by_instruction(before, old, ignored, ())
     found = _by_instruction(after, new, ignored, order)
     return (
+        *_new_overlaps(before, after),
         *_reads(name, expected, found, count),
         *_inner_reads(after, new, found, count),
         *_survivors(name, before, old, new),
@@ -86,6 +88,26 @@ def _shape_changes(before: MethodSteps, after: MethodSteps, name: str) -> list[V
     if extents_of(before).keys() - extents_of(after).keys():
         found.append("a planned value lost its place")
     return [Violation("order", name, message) for message in found]
+
+
+def _new_overlaps(before: MethodSteps, after: MethodSteps) -> Iterable[Violation]:
+    """Arguments of a call that is not understood overlap as they did in the original, where
+    that was on purpose, or not at all."""
+    old, new = extents_of(before), extents_of(after)
+    for step in after.steps:
+        if step.roles.understood and not step.roles.maybe_reads:
+            continue
+        values = sorted({*step.roles.reads, *step.roles.writes} & new.keys() & old.keys())
+        for one, other in combinations(values, 2):
+            a, b = new[one], new[other]
+            if a.arena != b.arena or a.start >= b.end or b.start >= a.end:
+                continue
+            if b.start - a.start != old[other].start - old[one].start:
+                message = (
+                    f"values {one} and {other}, both named by instruction {step.instruction}, "
+                    "overlap in another way than in the original"
+                )
+                yield Violation("order", after.plan.name or "", message)
 
 
 def _seeds(old: Trace) -> dict[int, list[tuple[int, int, Origin, int]]]:

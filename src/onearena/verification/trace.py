@@ -20,7 +20,14 @@ from onearena.pte.tensors import tensor_bytes
 from onearena.timeline.access import successors
 from onearena.timeline.steps import MethodSteps, Step
 from onearena.verification.handles import live_handles
-from onearena.verification.origins import Origin, Piece, Pieces, append_piece, content_of
+from onearena.verification.origins import (
+    UNKNOWN,
+    Origin,
+    Piece,
+    Pieces,
+    append_piece,
+    content_of,
+)
 
 MAX_STATES = 4096
 """Combinations of what handles name that are followed at one step."""
@@ -48,6 +55,8 @@ class Trace:
             moments at which the read may happen.
         targets: by (step, value), the values whose memory the step may touch under that name.
         written: by value, the origins that its memory may hold after a step has written it.
+        unwritten: the (step, value) among the targets of reads that nothing wrote before under
+            their own name, on some path: views, and state.
         loaded: values with initial state.
         at_exit: by value, the pieces of its own memory after the run, on some path.
     """
@@ -55,6 +64,7 @@ class Trace:
     reads: dict[tuple[int, int], frozenset[Reading]] = field(default_factory=dict)
     targets: dict[tuple[int, int], set[int]] = field(default_factory=dict)
     written: dict[int, set[Origin]] = field(default_factory=dict)
+    unwritten: set[tuple[int, int]] = field(default_factory=set)
     loaded: set[int] = field(default_factory=set)
     at_exit: dict[int, frozenset[Pieces]] = field(default_factory=dict)
 
@@ -76,19 +86,22 @@ Seeds = Mapping[int, Iterable[tuple[int, int, Origin, int]]]
 """By value: (start, end) inside it, the origin of these bytes, the position inside the origin."""
 
 _Owner = tuple[Origin, int]
-"""An origin and the address at which its byte 0 would lie; for `before`, always 0."""
+"""An origin and the address at which its byte 0 would lie; 0 for `before` and `UNKNOWN`."""
 _Map = ByteMap[frozenset[_Owner]]
 _Key = tuple[tuple[int, int], ...]
 
 
 @dataclass
 class _State:
+    """The memory at one step. `defined`: values that were written on every path to here."""
+
     arenas: dict[int, _Map] = field(default_factory=dict)
     handles: dict[int, int] = field(default_factory=dict)
+    defined: frozenset[int] = frozenset()
 
     def copy(self) -> _State:
         arenas = {arena: owned.copy() for arena, owned in self.arenas.items()}
-        return _State(arenas, dict(self.handles))
+        return _State(arenas, dict(self.handles), self.defined)
 
     def target(self, value: int) -> int:
         """The value whose memory this name means."""
@@ -196,6 +209,11 @@ class _Tracer:
         for value in step.roles.writes:
             if source is not None and self._is_planned(state, source, value):
                 self._copy(state, source, value)
+            elif not step.roles.understood:
+                # nobody knows which of its values it wrote: they all hold something of it
+                self._write(state, value, Origin("write", self._number(step), UNKNOWN), base=0)
+            elif value in step.roles.maybe_reads and self._is_view(state, value):
+                self._adopt(state, value)
             else:
                 # written early, it keeps what others have written there since: there may be
                 # no second write
@@ -210,14 +228,34 @@ class _Tracer:
         return state.target(source) in self._extents and state.target(value) in self._extents
 
     def _origin(self, step: Step, value: int) -> Origin:
+        return Origin("write", self._number(step), content_of(step, value))
+
+    def _number(self, step: Step) -> int:
         number = step.instruction
         if self._numbers and 0 <= number < len(self._numbers):
             number = self._numbers[number]
-        return Origin("write", number, content_of(step, value))
+        return number
+
+    def _is_view(self, state: _State, value: int) -> bool:
+        """True when all bytes of an argument that may be a view come from one memory."""
+        target = state.target(value)
+        pieces = self._pieces(state, target) if target in self._extents else ()
+        origins = {origin for piece in pieces for origin, _ in piece.origins}
+        contents = {origin.content for origin in origins}
+        return len(contents) == 1 and all(origin.kind != "before" for origin in origins)
+
+    def _adopt(self, state: _State, value: int) -> None:
+        """Lets a view hold what its memory holds."""
+        target = state.target(value)
+        state.defined |= {target}
+        held = self._trace.written.setdefault(target, set())
+        for piece in self._pieces(state, target):
+            held.update(origin for origin, _ in piece.origins)
 
     def _copy(self, state: _State, source: int, value: int) -> None:
         """A reshape or copy: the target's bytes come from where the source's came from."""
         target = state.target(value)
+        state.defined |= {target}
         extent = self._extents[target]
         pieces = self._pieces(state, state.target(source))
         arena = state.arenas.setdefault(extent.arena, ByteMap())
@@ -228,14 +266,22 @@ class _Tracer:
             arena.write(start, start + piece.size_bytes, owners)
             held.update(origin for origin, _ in piece.origins)
 
-    def _write(self, state: _State, value: int, origin: Origin, keep: bool = False) -> None:
+    def _write(
+        self,
+        state: _State,
+        value: int,
+        origin: Origin,
+        keep: bool = False,
+        base: int | None = None,
+    ) -> None:
         target = state.target(value)
         extent = self._extents.get(target)
         if extent is None:
             return
+        state.defined |= {target}
         self._trace.written.setdefault(target, set()).add(origin)
         arena = state.arenas.setdefault(extent.arena, ByteMap())
-        owner = frozenset(((origin, extent.start),))
+        owner = frozenset(((origin, extent.start if base is None else base),))
         if keep:
             for start, end, old in arena.read(extent.start, extent.end):
                 arena.write(start, end, owner | (old or frozenset()))
@@ -249,6 +295,8 @@ class _Tracer:
 
     def _read(self, state: _State, position: int, value: int) -> None:
         target = self._touch(state, position, value)
+        if target not in state.defined:
+            self._trace.unwritten.add((position, target))
         if target in self._extents:
             found = frozenset(((target, self._pieces(state, target)),))
             key = (position, value)
@@ -273,7 +321,7 @@ class _Tracer:
 
 def _join(first: _State, second: _State) -> _State:
     """Two states with equal handles."""
-    result = _State({}, dict(first.handles))
+    result = _State({}, dict(first.handles), first.defined & second.defined)
     empty: _Map = ByteMap()
     for arena in {*first.arenas, *second.arenas}:
         a, b = first.arenas.get(arena, empty), second.arenas.get(arena, empty)
@@ -288,7 +336,7 @@ def _join(first: _State, second: _State) -> _State:
 
 
 def _same(first: _State, second: _State) -> bool:
-    if first.arenas.keys() != second.arenas.keys():
+    if first.arenas.keys() != second.arenas.keys() or first.defined != second.defined:
         return False
     return all(
         tuple(first.arenas[arena].items()) == tuple(second.arenas[arena].items())
