@@ -123,7 +123,6 @@ def test_group_members_are_aligned_to_their_elements(parts: list[tuple[int, int]
         assert solution.offsets[timeline.buffer_of[view]] % width == 0
 
 
-@pytest.mark.xfail(strict=True, reason="bugs_t1 9: a group is aligned to its smallest distance")
 def test_an_eight_byte_value_beside_an_odd_distance_stays_aligned() -> None:
     """A 64-bit base and a 4-byte view 4 bytes inside it."""
     method = Method()

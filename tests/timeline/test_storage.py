@@ -268,7 +268,6 @@ def test_a_cache_that_is_only_read_is_state() -> None:
     _is_state(method, cache)
 
 
-@pytest.mark.xfail(strict=True, reason="bugs_t1 8: the row is torn from its cache")
 def test_views_of_state_are_state() -> None:
     method = Method()
     x, y = _tensors(method, 2)

@@ -383,8 +383,10 @@ def effective_order(graph: Graph, kept: Mapping[int, Link]) -> EffectiveOrder:
                     read_until[node.index] = max(read_until[node.index], read_until[reader.index])
     for node in graph.nodes:
         for operand in node.inputs:
-            copied = operand in kept and node.kind in SAME_BYTES
-            if copied or kept.get(operand) in BORN_AT_PRODUCER:
+            if operand not in kept:
+                continue
+            absorbed = node.kind in SAME_BYTES or _is_clamp(graph, node)
+            if absorbed or kept[operand] in BORN_AT_PRODUCER:
                 earliest = write_from[graph.producer[operand].index]
                 write_from[node.index] = min(write_from[node.index], earliest)
     return EffectiveOrder(tuple(read_until), tuple(write_from))
