@@ -207,9 +207,11 @@ def _plan_method(
     unknown = unknown_sizes(method.plan)
     if unknown:
         return None, (f"left as it was: the size of value {unknown[0]} is not known",)
-    notes: list[str] = []
     best: _Candidate | None = None
-    for draft in _drafts(file, analysed, position, options):
+    drafts = _drafts(file, analysed, position, options)
+    # what stays closed is said whichever draft wins
+    notes = _closed_notes(max(drafts, key=lambda draft: len(draft.opened.closed)).opened)
+    for draft in drafts:
         if (
             best is not None
             and draft.bound_bytes + draft.workspace_bytes >= best.footprint.total_bytes
@@ -222,9 +224,7 @@ def _plan_method(
             continue
         if best is None or candidate.footprint.total_bytes < best.footprint.total_bytes:
             best = candidate
-    if best is not None:
-        notes += _closed_notes(best.draft.opened)
-        notes += _pinned_notes(best.draft.timeline)
+    notes += _pinned_notes((best.draft if best else drafts[0]).timeline)
     if best is None or best.footprint.total_bytes >= before.total_bytes:
         notes.append("keeps its plan: no smaller one was found")
         return None, tuple(notes)

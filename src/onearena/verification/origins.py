@@ -8,7 +8,6 @@ from onearena.delegates.xnnpack.graph import Graph
 from onearena.delegates.xnnpack.rules import SAME_BYTES
 from onearena.timeline.steps import Step
 
-
 UNKNOWN = -1
 """The content of what an operator that is not understood may have written."""
 
