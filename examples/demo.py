@@ -8,8 +8,10 @@ downloaded. The exit code is 1 if an output differs by a single bit.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +26,7 @@ from onearena.report.text import table
 
 U2NET, U2NET_SIZE = "u2net_nearest", (320, 320)
 RUNS = 5
+STANDARD_ERROR = 2
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,31 @@ class Result:
 
 def export_programs(directory: Path) -> list[tuple[str, Path]]:
     """Export what is not there yet; return names and real inputs."""
-    if export.main(["--out", str(directory), U2NET]) or pretrained.main(["--out", str(directory)]):
-        raise SystemExit("the programs could not be exported")
+    print(f"exporting to {directory} (only once)", flush=True)
+    with messages_to(directory / "export.log"):
+        failed = export.main(["--out", str(directory), U2NET])
+        failed = failed or pretrained.main(["--out", str(directory)])
+    if failed:
+        raise SystemExit(f"the programs could not be exported; see {directory / 'export.log'}")
     photograph = directory / "photograph.npy"
     np.save(photograph, picture())
     # The inputs beside the pretrained programs were made from the printed page.
     names = [program.name for program in pretrained.PRETRAINED]
     return [(U2NET, photograph), *((name, directory / f"{name}.npz") for name in names)]
+
+
+@contextmanager
+def messages_to(log: Path) -> Iterator[None]:
+    """Sends what native libraries print to standard error, here and in children, to a file."""
+    sys.stderr.flush()
+    saved = os.dup(STANDARD_ERROR)
+    try:
+        with log.open("ab") as stream:
+            os.dup2(stream.fileno(), STANDARD_ERROR)
+        yield
+    finally:
+        os.dup2(saved, STANDARD_ERROR)
+        os.close(saved)
 
 
 def picture() -> np.ndarray:
@@ -73,8 +94,9 @@ def small(directory: Path, name: str) -> Path:
 def reads_the_same(directory: Path) -> bool:
     """Let the text programs read the page, stock and optimized; print it once."""
     names = [program.name for program in pretrained.PRETRAINED]
-    before = run_apart(pretrained.read, *(directory / f"{name}.pte" for name in names))
-    after = run_apart(pretrained.read, *(small(directory, name) for name in names))
+    with messages_to(directory / "reading.log"):
+        before = run_apart(pretrained.read, *(directory / f"{name}.pte" for name in names))
+        after = run_apart(pretrained.read, *(small(directory, name) for name in names))
     print("\nWhat the optimized programs read on the page:", *after, sep="\n  ")
     return before == after
 
@@ -111,6 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--cache", type=Path, default=Path(".cache/demo"), metavar="DIR")
     directory = parser.parse_args(arguments).cache
+    directory.mkdir(parents=True, exist_ok=True)
     results = [run(name, inputs, directory) for name, inputs in export_programs(directory)]
     same_text = reads_the_same(directory)
     print(f"\n{before_and_after(results)}")

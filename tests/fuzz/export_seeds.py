@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 
-class _Linear(nn.Module):  # type: ignore[misc]
+class _Linear(nn.Module):
     """Two linear layers; softplus is not for XNNPACK and breaks the graph."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class _Linear(nn.Module):  # type: ignore[misc]
         return self.second(nn.functional.softplus(self.first(x).relu()))
 
 
-class _Stateful(nn.Module):  # type: ignore[misc]
+class _Stateful(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("state", torch.arange(8.0).reshape(1, 8))
@@ -34,12 +34,12 @@ class _Stateful(nn.Module):  # type: ignore[misc]
         return self.state * 2
 
 
-class _Weightless(nn.Module):  # type: ignore[misc]
+class _Weightless(nn.Module):
     def forward(self, x: Any) -> Any:
         return torch.relu(x) + x
 
 
-class _Cond(nn.Module):  # type: ignore[misc]
+class _Cond(nn.Module):
     def forward(self, condition: Any, x: Any) -> Any:
         return torch.cond(
             condition,
@@ -49,7 +49,7 @@ class _Cond(nn.Module):  # type: ignore[misc]
         )
 
 
-class _Convnet(nn.Module):  # type: ignore[misc]
+class _Convnet(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.conv, self.norm = nn.Conv2d(1, 2, 3, padding=1), nn.LayerNorm(4)

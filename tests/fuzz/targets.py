@@ -13,6 +13,7 @@ from zlib import crc32
 
 from onearena.delegates.xnnpack.payload import build_payload, read_payload
 from onearena.flatbuf.data import Data, read_data
+from onearena.pipeline import Options, inspect, optimize, verify
 from onearena.pte import PteFile, open_pte
 from onearena.pte.schema import BackendDelegateDataReference, Program
 from tests.flatbuf.canonical import canonical
@@ -21,6 +22,7 @@ from tests.pte.build import SEGMENT, file_bytes, read_bytes
 Target = Callable[[bytes], None]
 
 _FROM_DISK_EVERY = 64
+_PIPELINE_EVERY = 8
 
 
 def rewrite(data: bytes) -> None:
@@ -84,4 +86,21 @@ def _content(file: PteFile, reference: BackendDelegateDataReference) -> Data | N
     return inline[reference.index].data if reference.index < len(inline) else None
 
 
-TARGETS: tuple[Target, ...] = (rewrite, payloads, from_disk)
+def pipeline(data: bytes) -> None:
+    """Inspect, verify and optimize, for some of the files, as the command line does."""
+    if crc32(data) % _PIPELINE_EVERY:
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        source, target = Path(directory, "in.pte"), Path(directory, "out.pte")
+        source.write_bytes(data)
+        inspect(source)
+        before = verify(source)
+        report = optimize(source, target, Options(time_limit_s=0.01))
+        for method in report.methods:
+            assert method.after is not None
+            assert method.after.total_bytes <= method.before.total_bytes
+        if before.safe:
+            assert verify(target).safe
+
+
+TARGETS: tuple[Target, ...] = (rewrite, payloads, from_disk, pipeline)

@@ -26,11 +26,11 @@ _NAMES = ["weightless", "portable", "delegated", "stateful"]
 def _models() -> dict[str, Any]:
     nn = torch.nn
 
-    class Weightless(nn.Module):  # type: ignore[misc, name-defined]
+    class Weightless(nn.Module):  # type: ignore[name-defined]
         def forward(self, x: Any) -> Any:
             return torch.relu(x) + x
 
-    class Linear(nn.Module):  # type: ignore[misc, name-defined]
+    class Linear(nn.Module):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.first, self.second = nn.Linear(8, 16), nn.Linear(16, 8)
@@ -39,7 +39,7 @@ def _models() -> dict[str, Any]:
             y = nn.functional.softplus(self.first(x).relu())
             return self.second(y)
 
-    class Stateful(nn.Module):  # type: ignore[misc, name-defined]
+    class Stateful(nn.Module):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.register_buffer("state", torch.arange(8.0).reshape(1, 8))
