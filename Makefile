@@ -26,7 +26,10 @@ CODE := src tests benchmarks examples
 .DELETE_ON_ERROR:
 # Two pips must not work on one environment at a time.
 .NOTPARALLEL:
-.PHONY: demo test bench speed fuzz clean
+.PHONY: help demo test bench speed fuzz clean
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
 demo: $(VENV)/.zoo
 	$(PY) -m examples.demo --cache $(CACHE)/demo
@@ -72,4 +75,4 @@ $(OLD_VENV)/.run: requirements/run-1.4.1.txt | $(OLD_PY)
 	@touch $@
 
 $(PY) $(OLD_PY):
-	$(PYTHON) -m venv $(@D)/..
+	$(PYTHON) -m venv $(patsubst %/bin/python,%,$@)

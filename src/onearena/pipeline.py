@@ -23,6 +23,7 @@ from onearena.program import (
     boundaries,
     foreign_state,
     method_label,
+    misplaced_values,
     unknown_sizes,
     workspace_of,
 )
@@ -204,9 +205,11 @@ def _plan_method(
     """The best candidate that is smaller than the original, and what to say."""
     method = analysed[position]
     before = Footprint(arena_bytes(method.plan), method.workspace_bytes)
-    unknown = unknown_sizes(method.plan)
+    unknown, misplaced = unknown_sizes(method.plan), misplaced_values(method.plan)
     if unknown:
         return None, (f"left as it was: the size of value {unknown[0]} is not known",)
+    if misplaced:
+        return None, (f"left as it was: value {misplaced[0]} lies outside its arena",)
     best: _Candidate | None = None
     drafts = _drafts(file, analysed, position, options)
     # what stays closed is said whichever draft wins

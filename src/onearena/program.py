@@ -108,6 +108,21 @@ def unknown_sizes(plan: ExecutionPlan) -> tuple[int, ...]:
     )
 
 
+def misplaced_values(plan: ExecutionPlan) -> tuple[int, ...]:
+    """Planned values of at least one byte that do not lie inside an arena of the method."""
+    sizes = plan.non_const_buffer_sizes or ()
+    found: list[int] = []
+    for index, entry in enumerate(plan.values or ()):
+        tensor = entry.val
+        if not isinstance(tensor, Tensor) or tensor.allocation_info is None:
+            continue
+        info, size = tensor.allocation_info, tensor_bytes(tensor)
+        inside = 0 < info.memory_id < len(sizes) and size is not None
+        if size and not (inside and info.offset + size <= sizes[info.memory_id]):
+            found.append(index)
+    return tuple(found)
+
+
 def foreign_state(analysed: Mapping[int, AnalysedMethod], position: int) -> tuple[Memory, ...]:
     """Bytes that other methods keep state in and that method `position` does not use.
 

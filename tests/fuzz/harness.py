@@ -81,6 +81,8 @@ def fuzz(
             report.inputs += 1
             for target in targets:
                 outcome = run_one(target, data, traced=index % _TRACED_EVERY == 0)
+                if outcome.rstrip().endswith("Hang"):  # once may be a stall of the machine
+                    outcome = run_one(target, data)
                 name = outcome.splitlines()[-1].split(":")[0]
                 report.outcomes[f"{target.__name__}: {name}"] += 1
                 if "\n" in outcome:
@@ -91,18 +93,19 @@ def fuzz(
 
 def run_one(target: Target, data: bytes, traced: bool = False) -> str:
     """`ok`, the name of the OnearenaError, or a traceback of several lines."""
-    _set_timers(SECONDS_PER_INPUT, CPU_SECONDS_PER_INPUT, _CPU_SECONDS_UNTIL_ABORT)
     try:
-        if traced:
-            _run_traced(target, data)
-        else:
-            target(data)
+        try:
+            _set_timers(SECONDS_PER_INPUT, CPU_SECONDS_PER_INPUT, _CPU_SECONDS_UNTIL_ABORT)
+            if traced:
+                _run_traced(target, data)
+            else:
+                target(data)
+        finally:
+            _set_timers(0, 0, 0)  # a signal that came inside a long C call may raise only here
     except OnearenaError as error:
         return _judge(error)
     except (Exception, Hang):
         return traceback.format_exc()
-    finally:
-        _set_timers(0, 0, 0)
     return "ok"
 
 
@@ -141,6 +144,7 @@ def limits() -> Iterator[None]:
     try:
         yield
     finally:
+        _set_timers(0, 0, 0)
         faulthandler.unregister(signal.SIGVTALRM)
         for number, handler in handlers.items():
             signal.signal(number, handler)

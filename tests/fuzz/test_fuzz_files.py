@@ -9,7 +9,7 @@ import time
 import pytest
 
 from onearena.errors import FormatError
-from tests.fuzz.harness import Report, fuzz, limits, make_input, run_one
+from tests.fuzz.harness import Hang, Report, fuzz, limits, make_input, run_one
 from tests.fuzz.seeds import MAX_SEED_BYTES, Seed, load_seeds
 from tests.fuzz.targets import TARGETS, Target
 
@@ -120,6 +120,20 @@ def test_failures_are_reported_with_their_input(seeds: tuple[Seed, ...]) -> None
     assert report.outcomes == {"_crash: struct.error": 3, "_babble: 'two\\nlines'": 3}
     _, data = make_input(seeds[:1], 0, 2)
     assert report.failures[-1].data == data
+
+
+@pytest.mark.parametrize("stalls", [1, 2])
+def test_only_a_repeated_hang_is_a_failure(stalls: int, seeds: tuple[Seed, ...]) -> None:
+    calls: list[int] = []
+
+    def stall(data: bytes) -> None:
+        calls.append(1)
+        if len(calls) <= stalls:
+            raise Hang
+
+    report = fuzz([stall], seeds[:1], run=0, count=1)
+    assert len(calls) == 2
+    assert len(report.failures) == stalls - 1
 
 
 def test_deliberate_errors_are_no_failures(seeds: tuple[Seed, ...]) -> None:

@@ -30,6 +30,7 @@ _CONCATENATE_COUNT: Mapping[type, int] = {
     XNNConcatenate4: 4,
     XNNConcatenate5: 5,
 }
+_OPTIONAL_OPERANDS = frozenset({"bias_id", "scale_id", "mask_id"})
 ELEMENT_BYTES: Mapping[int, int] = {
     Datatype.FP32: 4,
     Datatype.FP16: 2,
@@ -199,6 +200,8 @@ def _node(index: int, xnode: XNode, what: str) -> Node:
         if not member.name.endswith("_id"):
             continue
         operand: int = getattr(union, member.name)
+        if operand == INVALID_ID and member.name not in _OPTIONAL_OPERANDS:
+            raise FormatError(f"{what}: XNNPACK node {index} has no {member.name}")
         if member.name.startswith("output"):
             outputs.append(operand)
         else:

@@ -77,6 +77,10 @@ SAME_BYTES = frozenset({x.XNNStaticReshape, x.XNNCopy})
 """Nodes whose output has their input's bytes; XNNPACK skips the copy at equal addresses."""
 CONVOLUTIONS = frozenset({x.XNNConv2d, x.XNNDepthwiseConv2d})
 
+_MAX_DIMENSION = (1 << 31) - 1
+"""A program's tensors have signed 32-bit sizes, a payload's values unsigned ones."""
+_MAX_VALUE_BYTES = 1 << 47
+"""More than any address space; keeps sums of offsets far from 64 bits."""
 _MAX_TABLE_NODES = 10
 """XNN_MAX_UNARY_FUSION_NODES."""
 _SAME_PADDING_FLAG = 0x4
@@ -163,6 +167,8 @@ def _unopenable(graph: Graph, value: Value) -> Link | None:
     if value.id not in graph.live or value.id not in graph.consumers:
         return Link.DEAD
     if not 0 < len(value.dims) <= MAX_RANK or 0 in value.dims:
+        return Link.SHAPE
+    if max(value.dims) > _MAX_DIMENSION or (value.size_bytes or 0) > _MAX_VALUE_BYTES:
         return Link.SHAPE
     return None
 
