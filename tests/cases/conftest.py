@@ -48,7 +48,7 @@ def program(directory: Path, request: pytest.FixtureRequest) -> Program:
         stem = name or re.sub(r"\W+", "_", request.node.name)
         path = directory / f"{stem}.pte"
         if name is None or not path.exists():
-            path.write_bytes(_cached(make, stem, inspect.getsource(request.function)))
+            path.write_bytes(_cached(make, stem, inspect.getsource(request.module)))
         return path
 
     return build

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from onearena.pte.schema import Tensor
 from onearena.pte.tensors import ELEMENT_BYTES, tensor_bytes
 from onearena.timeline.steps import MethodSteps, Step
-from onearena.verification.origins import Origin, Pieces, describe
+from onearena.verification.origins import Origin, Pieces, describe, moves_bytes
 from onearena.verification.trace import (
     Extent,
     Trace,
@@ -109,7 +109,8 @@ def _fault(trace: Trace, value: int, pieces: Pieces, is_written: bool) -> str | 
         strange = origins - trace.written.get(value, set())
         if strange:
             return f"is overwritten by {describe(min(strange, key=_rank))}"
-    elif len({origin.content for origin in origins}) > 1:
+        return None
+    if len({origin.content for origin in origins}) > 1:
         names = ", ".join(describe(origin) for origin in sorted(origins, key=_rank))
         return f"is a view of bytes that come from {names}"
     if not _is_one_place(pieces):
@@ -213,12 +214,18 @@ def _overlap(first: Extent, second: Extent) -> bool:
     return first.arena == second.arena and first.start < second.end and second.start < first.end
 
 
+def _contains(outer: Extent, inner: Extent) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
 def _is_legal(step: Step, operand: _Use, output: _Use) -> bool:
     """An operand and an output may be one memory for operators that are known to allow it;
     exporters also use exactly equal places for kernels that work in place. Nodes that XNNPACK
     merges never work in place."""
     if not _overlap(operand.extent, output.extent):
         return True
+    if moves_bytes(step):
+        return _contains(operand.extent, output.extent) or _contains(output.extent, operand.extent)
     if operand.extent != output.extent or operand.moved or output.moved:
         return False
     if step.call is None or step.node is None:

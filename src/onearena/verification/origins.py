@@ -65,6 +65,28 @@ def describe(origin: Origin) -> str:
     return f"value {origin.content} (written at instruction {origin.instruction})"
 
 
+_MOVING_KERNELS = frozenset(
+    f"aten::{name}"
+    for name in (
+        "slice_copy",
+        "select_copy",
+        "narrow_copy",
+        "split_copy",
+        "split_with_sizes_copy",
+        "unbind_copy",
+        "cat",
+    )
+)
+
+
+def moves_bytes(step: Step) -> bool:
+    """True for kernels that copy parts of tensors and compute nothing. Exporters elide them by
+    placing their outputs inside their operands, or the other way round; custom operators that
+    then do nothing have `_nop` in their name."""
+    name = step.label.partition(".")[0]
+    return step.call is None and (name in _MOVING_KERNELS or "_nop" in name)
+
+
 def content_of(step: Step, value: int) -> int:
     """What a step writes: values of a payload are named by the payload, whose numbers are the
     same before and after opening, and a copy has the name of what was copied."""

@@ -32,7 +32,7 @@ def verify_rewrite(
     if shape:
         return tuple(shape)
     old = trace_method(before)
-    new = trace_method(after, _seeds(old), order)
+    new = trace_method(after, _seeds(old), order, old.views)
     count = len(before.plan.values or ())
     ignored = _uncertain(before, old)
     expected = _by_instruction(before, old, ignored, ())

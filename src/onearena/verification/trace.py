@@ -10,7 +10,7 @@ otherwise, the possible origins are joined. Loops are followed until nothing cha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onearena.bytemap import ByteMap
@@ -27,6 +27,7 @@ from onearena.verification.origins import (
     Pieces,
     append_piece,
     content_of,
+    moves_bytes,
 )
 
 MAX_STATES = 4096
@@ -58,6 +59,7 @@ class Trace:
         unwritten: the (step, value) among the targets of reads that nothing wrote before under
             their own name, on some path: views, and state.
         loaded: values with initial state.
+        views: (instruction, value) of arguments that were taken for views.
         at_exit: by value, the pieces of its own memory after the run, on some path.
     """
 
@@ -66,6 +68,7 @@ class Trace:
     written: dict[int, set[Origin]] = field(default_factory=dict)
     unwritten: set[tuple[int, int]] = field(default_factory=set)
     loaded: set[int] = field(default_factory=set)
+    views: set[tuple[int, int]] = field(default_factory=set)
     at_exit: dict[int, frozenset[Pieces]] = field(default_factory=dict)
 
 
@@ -109,7 +112,10 @@ class _State:
 
 
 def trace_method(
-    method: MethodSteps, seeds: Seeds | None = None, numbers: Sequence[int] = ()
+    method: MethodSteps,
+    seeds: Seeds | None = None,
+    numbers: Sequence[int] = (),
+    views: Collection[tuple[int, int]] | None = None,
 ) -> Trace:
     """Traces a method.
 
@@ -117,17 +123,27 @@ def trace_method(
         seeds: origins of bytes before the run, for comparing with another file.
         numbers: what to call each instruction, for comparing with another order; by default
             its position.
+        views: (instruction, value) of arguments that count as views although a call that is
+            not understood may have written them; by default, those whose bytes come from one
+            memory.
 
     Raises:
         AnalysisError: there are more combinations of branches than can be followed.
     """
-    return _Tracer(method, seeds or {}, numbers).run()
+    return _Tracer(method, seeds or {}, numbers, views).run()
 
 
 class _Tracer:
-    def __init__(self, method: MethodSteps, seeds: Seeds, numbers: Sequence[int]) -> None:
+    def __init__(
+        self,
+        method: MethodSteps,
+        seeds: Seeds,
+        numbers: Sequence[int],
+        views: Collection[tuple[int, int]] | None,
+    ) -> None:
         self._method = method
         self._numbers = numbers
+        self._views = views
         self._extents = extents_of(method)
         self._seeds = seeds
         self._early: dict[int, list[tuple[int, int]]] = {}
@@ -212,8 +228,10 @@ class _Tracer:
             elif not step.roles.understood:
                 # nobody knows which of its values it wrote: they all hold something of it
                 self._write(state, value, Origin("write", self._number(step), UNKNOWN), base=0)
-            elif value in step.roles.maybe_reads and self._is_view(state, value):
+            elif value in step.roles.maybe_reads and self._is_view(state, step, value):
                 self._adopt(state, value)
+            elif moves_bytes(step):
+                self._move_into(state, step, value)
             else:
                 # written early, it keeps what others have written there since: there may be
                 # no second write
@@ -236,13 +254,39 @@ class _Tracer:
             number = self._numbers[number]
         return number
 
-    def _is_view(self, state: _State, value: int) -> bool:
+    def _move_into(self, state: _State, step: Step, value: int) -> None:
+        """A kernel that only moves bytes, on tensors that an exporter placed inside each other:
+        where the output lies over an operand, the operand's bytes are already there."""
+        target = state.target(value)
+        extent = self._extents.get(target)
+        in_place: list[tuple[int, int, frozenset[_Owner]]] = []
+        for operand in step.roles.reads:
+            source = self._extents.get(state.target(operand))
+            if extent is not None and source is not None and source.arena == extent.arena:
+                low, high = max(source.start, extent.start), min(source.end, extent.end)
+                arena = state.arenas.get(extent.arena)
+                for start, end, owners in arena.read(low, high) if arena and low < high else ():
+                    if owners is not None:
+                        in_place.append((start, end, owners))
+        self._write(state, value, self._origin(step, value))
+        for start, end, owners in in_place:
+            assert extent is not None
+            state.arenas[extent.arena].write(start, end, owners)
+            self._trace.written[target].update(origin for origin, _ in owners)
+
+    def _is_view(self, state: _State, step: Step, value: int) -> bool:
         """True when all bytes of an argument that may be a view come from one memory."""
+        key = (self._number(step), value)
+        if self._views is not None:
+            return key in self._views
         target = state.target(value)
         pieces = self._pieces(state, target) if target in self._extents else ()
         origins = {origin for piece in pieces for origin, _ in piece.origins}
         contents = {origin.content for origin in origins}
-        return len(contents) == 1 and all(origin.kind != "before" for origin in origins)
+        found = len(contents) == 1 and all(origin.kind != "before" for origin in origins)
+        if found:
+            self._trace.views.add(key)
+        return found
 
     def _adopt(self, state: _State, value: int) -> None:
         """Lets a view hold what its memory holds."""

@@ -11,6 +11,7 @@ from onearena.delegates.xnnpack.schema import (
     INVALID_ID,
     Concatenate,
     Datatype,
+    NodeUnion,
     PerTensorQuant,
     XNNConcatenate2,
     XNNConcatenate3,
@@ -196,8 +197,9 @@ def _node(index: int, xnode: XNode, what: str) -> Node:
         raise FormatError(f"{what}: XNNPACK node {index} has no operator")
     inputs: list[int] = []
     outputs: list[int] = []
+    unused = _unused_operands(union)
     for member in fields(union):
-        if not member.name.endswith("_id"):
+        if not member.name.endswith("_id") or member.name in unused:
             continue
         operand: int = getattr(union, member.name)
         if operand == INVALID_ID and member.name not in _OPTIONAL_OPERANDS:
@@ -206,7 +208,13 @@ def _node(index: int, xnode: XNode, what: str) -> Node:
             outputs.append(operand)
         else:
             inputs.append(operand)
-    if isinstance(union, Concatenate):
-        inputs = inputs[: _CONCATENATE_COUNT[type(union)]]
     inputs = [operand for operand in inputs if operand != INVALID_ID]
     return Node(index, xnode, tuple(inputs), tuple(outputs))
+
+
+def _unused_operands(union: NodeUnion) -> frozenset[str]:
+    """A ConcatenateN has room for five inputs and means the first N."""
+    if not isinstance(union, Concatenate):
+        return frozenset()
+    used = _CONCATENATE_COUNT[type(union)]
+    return frozenset(f"input{number}_id" for number in range(used + 1, 6))
