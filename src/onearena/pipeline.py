@@ -348,7 +348,8 @@ def _verify_written(
         record = read_record(file)
         for old, new in zip(analysed.values(), methods, strict=True):
             entry = record.methods.get(old.plan.name or "") if record else None
-            _refuse(original, verify_rewrite(old.steps, new, entry.order if entry else ()))
+            order, views = entry.order if entry else (), old.timeline.storage.views
+            _refuse(original, verify_rewrite(old.steps, new, order, views))
 
 
 def _refuse(original: PteFile, violations: Sequence[Violation]) -> None:

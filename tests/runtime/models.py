@@ -33,7 +33,7 @@ def _network(seed: int) -> Any:
     import torch
     from torch import nn
 
-    class Network(nn.Module):  # type: ignore[misc]
+    class Network(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.first = nn.Conv2d(3, 8, 3, padding=1)
@@ -77,7 +77,7 @@ def lookup() -> bytes:
     import torch
     from torch import nn
 
-    class Lookup(nn.Module):  # type: ignore[misc]
+    class Lookup(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.words = nn.Embedding(50, 8)
@@ -104,7 +104,7 @@ def cache(forget: float = 1.0) -> bytes:
     import torch
     from torch import nn
 
-    class Cache(nn.Module):  # type: ignore[misc]
+    class Cache(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.register_buffer("kept", torch.zeros(1, 16, 8))
@@ -139,7 +139,7 @@ def scalars() -> bytes:
     import torch
     from torch import nn
 
-    class Scalars(nn.Module):  # type: ignore[misc]
+    class Scalars(nn.Module):
         def forward(self, x: Any, n: int, f: float, flag: bool, nothing: Any = None) -> Any:
             return (x * n + f + int(flag)).sin()
 

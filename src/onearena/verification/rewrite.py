@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 
 from onearena.pte.tensors import tensor_bytes
@@ -16,7 +16,10 @@ _ByInstruction = Mapping[tuple[int, int], frozenset[Reading]]
 
 
 def verify_rewrite(
-    before: MethodSteps, after: MethodSteps, order: Sequence[int] = ()
+    before: MethodSteps,
+    after: MethodSteps,
+    order: Sequence[int] = (),
+    views: Collection[int] | None = None,
 ) -> tuple[Violation, ...]:
     """All reads of `after` whose bytes do not come from where they came from in `before`.
 
@@ -25,27 +28,31 @@ def verify_rewrite(
 
     Args:
         order: by instruction of `after`, its number in `before`; empty when nothing moved.
+        views: of the arguments of calls that are not understood, those that are views; by
+            default, those whose bytes come from one memory in either file.
     """
     name = after.plan.name or ""
     order = order or range(len(after.instructions))
     shape = _shape_changes(before, after, name) or instruction_changes(before, after, order)
     if shape:
         return tuple(shape)
-    old = trace_method(before)
-    new = trace_method(after, _seeds(old), order, old.views)
+    old = trace_method(before, views=views)
+    new = trace_method(after, _seeds(old), order, views)
     count = len(before.plan.values or ())
-    ignored = _uncertain(before, old)
+    ignored = _uncertain(before, old, views)
     expected = _by_instruction(before, old, ignored, ())
     found = _by_instruction(after, new, ignored, order)
     return (
         *_new_overlaps(before, after),
         *_reads(name, expected, found, count),
         *_inner_reads(after, new, found, count),
-        *_survivors(name, before, old, new),
+        *_survivors(before, old, new, ignored),
     )
 
 
-def _uncertain(before: MethodSteps, old: Trace) -> frozenset[tuple[int, int]]:
+def _uncertain(
+    before: MethodSteps, old: Trace, views: Collection[int] | None
+) -> frozenset[tuple[int, int]]:
     """(instruction, value) of reads that may be none and cannot mean anything.
 
     A call that is not understood names its outputs among its arguments. If such a value's
@@ -66,7 +73,9 @@ def _uncertain(before: MethodSteps, old: Trace) -> frozenset[tuple[int, int]]:
             and extents[value].start < place.end
             for other, place in extents.items()
         )
-        if len(origins) > 1 or (crowded and any(o.kind == "before" for o in origins)):
+        is_old = any(origin.kind == "before" for origin in origins)
+        is_output = views is not None and value not in views and not is_old
+        if is_output or len(origins) > 1 or (crowded and is_old):
             result.add((step.instruction, value))
     return frozenset(result)
 
@@ -180,11 +189,14 @@ def _inner_reads(
                 break
 
 
-def _survivors(name: str, before: MethodSteps, old: Trace, new: Trace) -> Iterable[Violation]:
+def _survivors(
+    before: MethodSteps, old: Trace, new: Trace, ignored: Collection[tuple[int, int]]
+) -> Iterable[Violation]:
     """State that the original keeps from run to run is kept by the rewritten method."""
     state = old.loaded | {
         target
-        for readings in old.reads.values()
+        for (position, value), readings in old.reads.items()
+        if (before.steps[position].instruction, value) not in ignored
         for target, pieces in readings
         if _has_before(pieces)
     }
@@ -198,9 +210,8 @@ def _survivors(name: str, before: MethodSteps, old: Trace, new: Trace) -> Iterab
             if origin.kind == "write"
         }
         if writers <= held and old.at_exit[value] != new.at_exit[value]:
-            yield Violation(
-                "state", name, f"the state in value {value} does not survive the run any more"
-            )
+            found = f"the state in value {value} does not survive the run any more"
+            yield Violation("state", before.plan.name or "", found)
 
 
 def _has_before(pieces: Pieces) -> bool:

@@ -59,7 +59,6 @@ class Trace:
         unwritten: the (step, value) among the targets of reads that nothing wrote before under
             their own name, on some path: views, and state.
         loaded: values with initial state.
-        views: (instruction, value) of arguments that were taken for views.
         at_exit: by value, the pieces of its own memory after the run, on some path.
     """
 
@@ -68,7 +67,6 @@ class Trace:
     written: dict[int, set[Origin]] = field(default_factory=dict)
     unwritten: set[tuple[int, int]] = field(default_factory=set)
     loaded: set[int] = field(default_factory=set)
-    views: set[tuple[int, int]] = field(default_factory=set)
     at_exit: dict[int, frozenset[Pieces]] = field(default_factory=dict)
 
 
@@ -115,7 +113,7 @@ def trace_method(
     method: MethodSteps,
     seeds: Seeds | None = None,
     numbers: Sequence[int] = (),
-    views: Collection[tuple[int, int]] | None = None,
+    views: Collection[int] | None = None,
 ) -> Trace:
     """Traces a method.
 
@@ -123,9 +121,8 @@ def trace_method(
         seeds: origins of bytes before the run, for comparing with another file.
         numbers: what to call each instruction, for comparing with another order; by default
             its position.
-        views: (instruction, value) of arguments that count as views although a call that is
-            not understood may have written them; by default, those whose bytes come from one
-            memory.
+        views: values that count as views although a call that is not understood may have
+            written them; by default, those whose bytes come from one memory.
 
     Raises:
         AnalysisError: there are more combinations of branches than can be followed.
@@ -139,7 +136,7 @@ class _Tracer:
         method: MethodSteps,
         seeds: Seeds,
         numbers: Sequence[int],
-        views: Collection[tuple[int, int]] | None,
+        views: Collection[int] | None,
     ) -> None:
         self._method = method
         self._numbers = numbers
@@ -228,7 +225,7 @@ class _Tracer:
             elif not step.roles.understood:
                 # nobody knows which of its values it wrote: they all hold something of it
                 self._write(state, value, Origin("write", self._number(step), UNKNOWN), base=0)
-            elif value in step.roles.maybe_reads and self._is_view(state, step, value):
+            elif value in step.roles.maybe_reads and self._is_view(state, value):
                 self._adopt(state, value)
             elif moves_bytes(step):
                 self._move_into(state, step, value)
@@ -274,19 +271,15 @@ class _Tracer:
             state.arenas[extent.arena].write(start, end, owners)
             self._trace.written[target].update(origin for origin, _ in owners)
 
-    def _is_view(self, state: _State, step: Step, value: int) -> bool:
+    def _is_view(self, state: _State, value: int) -> bool:
         """True when all bytes of an argument that may be a view come from one memory."""
-        key = (self._number(step), value)
         if self._views is not None:
-            return key in self._views
+            return value in self._views
         target = state.target(value)
         pieces = self._pieces(state, target) if target in self._extents else ()
         origins = {origin for piece in pieces for origin, _ in piece.origins}
         contents = {origin.content for origin in origins}
-        found = len(contents) == 1 and all(origin.kind != "before" for origin in origins)
-        if found:
-            self._trace.views.add(key)
-        return found
+        return len(contents) == 1 and all(origin.kind != "before" for origin in origins)
 
     def _adopt(self, state: _State, value: int) -> None:
         """Lets a view hold what its memory holds."""
