@@ -278,7 +278,8 @@ def _solve(method: AnalysedMethod, draft: _Draft, options: Options) -> _Candidat
     faults = verify_plan(timeline.problem, solution)
     if faults:
         raise VerificationError(f"{timeline.method.what}: the plan is not valid: {faults[0]}")
-    tail = XNNPACK_TAIL_BYTES if method.payloads else 0
+    # a backend that is not known may want the same
+    tail = XNNPACK_TAIL_BYTES if method.plan.delegates else 0
     plan = place_values(draft.opened.plan, timeline, solution, tail)
     return _Candidate(draft, plan, solution, Footprint(arena_bytes(plan), draft.workspace_bytes))
 

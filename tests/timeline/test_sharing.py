@@ -149,6 +149,19 @@ def test_not_when_the_operand_is_an_output_of_the_method() -> None:
     assert case.pairs() == set()
 
 
+@pytest.mark.xfail(strict=True, reason="bugs_t1 10: the operand lives on, the output does not")
+def test_not_when_only_the_output_dies() -> None:
+    """Nobody reads the second output; the first one is returned."""
+    case = Case()
+    net = case.net
+    a, y, unread = net.input(*IMAGE), net.output(*IMAGE), net.output(*IMAGE)
+    net.unary(x.XNNSigmoid, a, y)
+    net.unary(x.XNNTanh, y, unread)
+    args = case.run()
+    case.method.outputs.remove(args[2])
+    assert case.pairs() == {(a, y)}
+
+
 def test_not_on_state() -> None:
     case = Case()
     case.net.unary(x.XNNSigmoid, case.net.input(*IMAGE), case.net.output(*IMAGE))

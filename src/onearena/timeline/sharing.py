@@ -36,8 +36,8 @@ def _comparable(storage: Storage, first: int, second: int) -> bool:
 
 
 def _in_place_pairs(method: MethodSteps, storage: Storage) -> Iterable[Pair]:
-    """The node must be the only moment at which operand and output are both alive: the
-    operand's last reader writes the output's first bytes."""
+    """The node must be the only moment at which operand and output are both alive, and the
+    last one of the operand: its last reader writes the output's first bytes."""
     for position, step in enumerate(method.steps):
         if step.call is None or step.node is None or len(step.roles.writes) != 1:
             continue
@@ -46,7 +46,8 @@ def _in_place_pairs(method: MethodSteps, storage: Storage) -> Iterable[Pair]:
         for operand in step.call.in_place_operands(step.node):
             if _comparable(storage, operand, output):
                 both = intersection(storage.lifetimes[operand], storage.lifetimes[output])
-                if both == only:
+                ends = any(life.end == position + 1 for life in storage.lifetimes[operand])
+                if both == only and ends:
                     yield operand, output
 
 
