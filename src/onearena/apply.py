@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from onearena.delegates.xnnpack.payload import build_payload
+from onearena.delegates.xnnpack.payload import Payload, build_payload
+from onearena.delegates.xnnpack.schema import XNNGraph
 from onearena.flatbuf.data import Data
 from onearena.opening import DelegatePayload, OpenedMethod
 from onearena.problem import Plan
@@ -88,8 +89,8 @@ def rewrite_file(file: PteFile, methods: Mapping[int, NewMethod], record: bytes)
         for number, opened in method.opened.payloads.items():
             original = method.originals[number].payload
             assert original is not None
-            data = build_payload(replace(original, graph=opened.graph.source))
-            delegates[number] = store.put(delegates[number], data)
+            payload = replace(original, graph=opened.graph.source)
+            delegates[number] = store.put(delegates[number], payload)
         if method.opened.payloads:
             plans[position] = replace(method.plan, delegates=tuple(delegates))
         else:
@@ -111,20 +112,27 @@ class _Payloads:
         self._inline = list(file.program.backend_delegate_data or ())
         self._had_inline = file.program.backend_delegate_data is not None
         self._kept = _kept_references(file.program, methods)
-        self._placed: dict[tuple[int, int], BackendDelegateDataReference] = {}
+        self._placed: dict[
+            tuple[int, int], list[tuple[XNNGraph, BackendDelegateDataReference]]
+        ] = {}
 
-    def put(self, delegate: BackendDelegate, data: Data) -> BackendDelegate:
-        """Stores a rewritten payload once per original and points the delegate at it."""
+    def put(self, delegate: BackendDelegate, payload: Payload) -> BackendDelegate:
+        """Stores a rewritten payload and points the delegate at it. Methods that share an
+        original share the rewritten one as long as they want the same."""
         old = delegate.processed
         assert old is not None
         key = (old.location, old.index)
-        if key not in self._placed:
-            self._placed[key] = self._store(key, data)
-        return replace(delegate, processed=self._placed[key])
+        placed = self._placed.setdefault(key, [])
+        for graph, reference in placed:
+            if graph == payload.graph:
+                return replace(delegate, processed=reference)
+        reference = self._store(key, build_payload(payload), fresh=bool(placed))
+        placed.append((payload.graph, reference))
+        return replace(delegate, processed=reference)
 
-    def _store(self, key: tuple[int, int], data: Data) -> BackendDelegateDataReference:
+    def _store(self, key: tuple[int, int], data: Data, fresh: bool) -> BackendDelegateDataReference:
         location, index = key
-        fresh = key in self._kept
+        fresh |= key in self._kept
         if location == _SEGMENT:
             segment = Segment(data, max(self._segments[index].alignment, _PAYLOAD_ALIGNMENT))
             if fresh:

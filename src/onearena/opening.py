@@ -166,6 +166,9 @@ def open_method(
     """
     opened: dict[int, OpenedPayload] = {}
     reasons: dict[int, str] = {}
+    calls_of: dict[int, list[DelegateCall]] = {}
+    for _, call in delegate_calls(plan):
+        calls_of.setdefault(call.delegate_index, []).append(call)
     for number, delegate in enumerate(plan.delegates or ()):
         payload = payloads.get(number)
         if payload is None:
@@ -173,7 +176,8 @@ def open_method(
         elif payload.closed is not None or payload.payload is None:
             reasons[number] = payload.closed or "it could not be read"
         else:
-            result = open_payload(payload.payload.graph, what)
+            shapes = [_argument_dims(plan, c.args or ()) for c in calls_of.get(number, ())]
+            result = open_payload(payload.payload.graph, what, shapes)
             if isinstance(result, str):
                 reasons[number] = result
             else:
@@ -187,6 +191,19 @@ def open_method(
                 del opened[call.delegate_index]
                 reasons[call.delegate_index] = f"{problem} (instruction {position})"
     return _extend(plan, payloads, opened, reasons)
+
+
+def _argument_dims(plan: ExecutionPlan, args: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """By argument position, the shape of a tensor in storage order."""
+    values = plan.values or ()
+    result: dict[int, tuple[int, ...]] = {}
+    for position, value in enumerate(args):
+        tensor = values[value].val
+        if isinstance(tensor, Tensor):
+            sizes, order = tensor.sizes or (), tensor.dim_order or ()
+            valid = sorted(order) == list(range(len(sizes)))
+            result[position] = tuple(sizes[axis] for axis in order) if valid else sizes
+    return result
 
 
 def _extend(

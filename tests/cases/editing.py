@@ -34,9 +34,7 @@ def instructions(plan: ExecutionPlan) -> list[InstructionArguments]:
     return [i.instr_args for i in chain.instructions or () if i.instr_args is not None]
 
 
-def with_instructions(
-    plan: ExecutionPlan, made: Sequence[InstructionArguments]
-) -> ExecutionPlan:
+def with_instructions(plan: ExecutionPlan, made: Sequence[InstructionArguments]) -> ExecutionPlan:
     """The method with other instructions, and without stack traces."""
     (chain,) = plan.chains or ()
     listed = tuple(Instruction(arguments) for arguments in made)

@@ -132,3 +132,20 @@ def test_calls_in_a_row_without_kernels(program: Program) -> None:
 
     make, inputs = NETS["residuals"]
     check(program(lambda: lower(make(), inputs, partitioners=twice)), random_calls(*inputs))
+
+
+def test_rank_zero_arguments(program: Program) -> None:
+    """XNNPACK's payload says that they have one dimension; at run time they have none."""
+
+    class Net(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(4, 4, 3, padding=1)
+
+        def forward(self, x: Any, scale: Any, shift: Any) -> Any:
+            small = (scale.sigmoid() + shift.relu()).tanh()
+            y = self.conv(x * small).relu() + small * scale
+            return softplus(y), small, self.conv(y - shift.abs())
+
+    inputs = (torch.zeros(1, 4, 16, 16), torch.zeros(()), torch.zeros(()))
+    check(program(lambda: lower(Net(), inputs)), random_calls(*inputs))

@@ -199,7 +199,6 @@ def test_integers_at_the_edges(program: Program) -> None:
     from executorch.exir import EdgeCompileConfig, to_edge
     from executorch.exir.passes.quantize_io_pass import QuantizeInputs, QuantizeOutputs
 
-
     def make() -> bytes:
         net = calibrated(Residual, IMAGES)
         with quiet():

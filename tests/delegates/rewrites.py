@@ -36,7 +36,7 @@ _HIDDEN = 10_000
 
 @dataclass(frozen=True)
 class Op:
-    """A node at its place in the list. `kind` is the schema's class, or a node that only XNNPACK has."""
+    """A node at its place in the list. `kind` is the schema's class, or one of XNNPACK's own."""
 
     at: int
     kind: type | str

@@ -149,7 +149,6 @@ def test_not_when_the_operand_is_an_output_of_the_method() -> None:
     assert case.pairs() == set()
 
 
-@pytest.mark.xfail(strict=True, reason="bugs_t1 10: the operand lives on, the output does not")
 def test_not_when_only_the_output_dies() -> None:
     """Nobody reads the second output; the first one is returned."""
     case = Case()

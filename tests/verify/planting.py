@@ -12,6 +12,7 @@ from onearena.pte.container import PteFile
 from onearena.pte.schema import AllocationDetails, EValue, ExecutionPlan, Tensor
 from onearena.record import read_record
 from onearena.timeline.steps import MethodSteps
+from onearena.timeline.storage import analyse_storage
 from onearena.verification.program import verify_program
 from onearena.verification.rewrite import verify_rewrite
 from onearena.verification.violation import Violation
@@ -90,7 +91,9 @@ def violations(original: PteFile, changed: PteFile) -> list[Violation]:
     for number, plan in enumerate(changed.program.execution_plan or ()):
         entry = record.methods.get(plan.name or "") if record else None
         order = entry.order if entry else ()
-        found += verify_rewrite(steps_in(original, number), steps_in(changed, number), order)
+        before, after = steps_in(original, number), steps_in(changed, number)
+        views = analyse_storage(before, frozenset()).views
+        found += verify_rewrite(before, after, order, views)
     return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
@@ -23,7 +25,7 @@ class Space:
         self.method = method
         self.end = 0
 
-    def tensor(self, *dims: int, scalar_type: int = FLOAT, **fields: object) -> int:
+    def tensor(self, *dims: int, scalar_type: int = FLOAT, **fields: Any) -> int:
         value = self.method.tensor(*dims, scalar_type=scalar_type, offset=self.end, **fields)
         self.end = self.method.arenas[1] + -self.method.arenas[1] % 16
         return value

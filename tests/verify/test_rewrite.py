@@ -193,7 +193,7 @@ def test_values_alive_together_that_get_one_place_are_found(name: str, tmp_path:
     }[name]
     numbers = {
         "branches": {"a": 0, "condition": 1, "b": 2, "c": 3, "before": 4, "behind": 8},
-        "loop": {"a": 0, "weight": 1, "one": 4, "two": 5, "rows": 7, "t": 8, "u": 9},
+        "loop": {"a": 0, "weight": 1, "one": 4, "two": 5, "rows": 7, "t": 8, "u": 10},
         "unknown": {"a": 0, "b": 1, "odd": 2, "c": 3, "d": 4, "first": 5, "second": 6},
     }[name]
     for first, second in pairs:

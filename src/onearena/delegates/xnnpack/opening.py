@@ -23,6 +23,7 @@ from onearena.delegates.xnnpack.schema import (
     XNNGraph,
     XValue,
 )
+from onearena.delegates.xnnpack.shapes import Dims, values_of_other_shape
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,14 @@ class OpenedPayload:
     changes: Normalisation
 
 
-def open_payload(source: XNNGraph, what: str) -> OpenedPayload | str:
+def open_payload(
+    source: XNNGraph, what: str, calls: Sequence[Mapping[int, Dims]] = ()
+) -> OpenedPayload | str:
     """Opens every value that can be opened; returns the reason when none may be.
+
+    Args:
+        calls: for each call of the payload, by external id the shape of the argument in
+            storage order. Values that would get another shape than declared stay internal.
 
     Raises:
         FormatError: the graph contradicts itself.
@@ -54,6 +61,10 @@ def open_payload(source: XNNGraph, what: str) -> OpenedPayload | str:
         return reason
     split, changes = normalise(graph, what)
     kept = dict(kept_internal(split))
+    for dims in calls:
+        for value in values_of_other_shape(split, dims):
+            if split.values[value].is_internal and value in split.producer:
+                kept.setdefault(value, Link.SHAPE)
     candidates = [
         value
         for node in split.nodes

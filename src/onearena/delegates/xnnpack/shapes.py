@@ -1,0 +1,68 @@
+"""Shapes as they will be at run time, which are not always those that a payload declares.
+
+The delegate gives every external input the shape of the argument (`XNNExecutor::prepare_args`)
+and XNNPACK derives all others from it. An exporter may declare a number without dimensions as
+a vector of one element; a value behind it then has no dimensions either, and a tensor declared
+with one could not take its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from onearena.delegates.xnnpack.graph import Graph, Node
+from onearena.delegates.xnnpack.rules import BINARY, UNARY
+from onearena.delegates.xnnpack.schema import XNNCopy, XNNSoftmax, XNNStaticReshape
+
+Dims = tuple[int, ...]
+_SAME_SHAPE = UNARY | {XNNCopy, XNNSoftmax}
+
+
+def values_of_other_shape(graph: Graph, argument_dims: Mapping[int, Dims]) -> frozenset[int]:
+    """Values whose shape at run time differs from the declared one, or is not known.
+
+    Args:
+        argument_dims: by external id, the shape of the argument in storage order.
+    """
+    shapes: dict[int, Dims | None] = {}
+    for value in graph.values.values():
+        if value.id not in graph.producer:
+            position = value.tensor.external_id
+            shapes[value.id] = (
+                argument_dims.get(position, value.dims) if value.is_external else value.dims
+            )
+    for node in graph.nodes:
+        found = _output_shape(graph, node, shapes)
+        for output in node.outputs:
+            shapes[output] = found if len(node.outputs) == 1 else graph.values[output].dims
+    return frozenset(v for v, dims in shapes.items() if dims != graph.values[v].dims)
+
+
+def _output_shape(graph: Graph, node: Node, shapes: Mapping[int, Dims | None]) -> Dims | None:
+    declared = graph.values[node.outputs[0]].dims
+    inputs = [shapes.get(value) for value in node.inputs]
+    if all(
+        dims == graph.values[value].dims for dims, value in zip(inputs, node.inputs, strict=True)
+    ):
+        return declared
+    if any(dims is None for dims in inputs):
+        return None
+    if node.kind in _SAME_SHAPE:
+        return inputs[0]
+    if node.kind in BINARY:
+        return _broadcast(inputs[0] or (), inputs[1] or ())
+    union = node.xnode.xnode_union
+    if isinstance(union, XNNStaticReshape) and 0 not in (union.new_shape or ()):
+        same = prod(inputs[0] or ()) == prod(declared)
+        return declared if same and union.new_shape == declared else None
+    return None
+
+
+def _broadcast(first: Dims, second: Dims) -> Dims | None:
+    rank = max(len(first), len(second))
+    a = (1,) * (rank - len(first)) + first
+    b = (1,) * (rank - len(second)) + second
+    if any(x != y and 1 not in (x, y) for x, y in zip(a, b, strict=True)):
+        return None
+    return tuple(max(x, y) for x, y in zip(a, b, strict=True))
