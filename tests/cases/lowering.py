@@ -21,7 +21,7 @@ from executorch.exir.passes import MemoryPlanningPass
 from torch import nn
 
 
-class Module(nn.Module):  # type: ignore[misc]  # torch has no types here
+class Module(nn.Module):
     """The base of all networks of the cases."""
 
 

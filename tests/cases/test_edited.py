@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 from torch._higher_order_ops.scan import scan
@@ -94,38 +95,42 @@ def test_every_backend_unknown(program: Program, tmp_path: Path) -> None:
     assert difference(play(stock, calls), play(shown, calls)) is None
 
 
-def test_one_payload_of_two_calls(program: Program, tmp_path: Path) -> None:
-    """Twice the same layers: the exporter stores the payload once, under two delegates; here
-    both calls also name the same delegate."""
+class Twice(Module):
+    """The same layers in two calls."""
 
-    class Twice(Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first, self.second = nn.Conv2d(4, 8, 3, padding=1), nn.Conv2d(8, 4, 3, padding=1)
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(4, 8, 3, padding=1), nn.Conv2d(8, 4, 3, padding=1)
 
-        def layers(self, x: Any) -> Any:
-            return self.second(self.first(x).relu())
+    def layers(self, x: Any) -> Any:
+        return self.second(self.first(x).relu())
 
-        def forward(self, x: Any) -> Any:
-            return self.layers(self.layers(x).cumsum(2)).cumsum(3)
+    def forward(self, x: Any) -> Any:
+        return self.layers(self.layers(x).cumsum(2)).cumsum(3)
 
-    stock = program(lambda: lower(Twice(), (X,)))
-    check(stock, random_calls(X))
 
-    def merge(plan: ExecutionPlan) -> ExecutionPlan:
-        first, second = plan.delegates or ()
-        assert first.processed == second.processed
-        return with_instructions(
-            plan,
-            [
-                replace(i, delegate_index=0) if isinstance(i, DelegateCall) else i
-                for i in instructions(plan)
-            ],
-        )
+def _share_payload(plan: ExecutionPlan) -> ExecutionPlan:
+    """Two delegates with one payload, as the exporter stores equal ones."""
+    first, second = plan.delegates or ()
+    return replace(plan, delegates=(first, replace(second, processed=first.processed)))
 
-    merged = edited(stock, tmp_path / "merged.pte", merge)
-    checked = check(merged, random_calls(X))
+
+def _share_delegate(plan: ExecutionPlan) -> ExecutionPlan:
+    """Two calls of one delegate; the other delegate is still there, and calls nothing."""
+    made = [
+        replace(i, delegate_index=0) if isinstance(i, DelegateCall) else i
+        for i in instructions(plan)
+    ]
+    return with_instructions(plan, made)
+
+
+@pytest.mark.parametrize("share", [_share_payload, _share_delegate])
+def test_one_payload_of_two_calls(program: Program, tmp_path: Path, share: Any) -> None:
+    stock = program(lambda: lower(Twice(), (X,)), "twice")
+    shared = edited(stock, tmp_path / "shared.pte", share)
+    checked = check(shared, random_calls(X))
     assert checked.method.opened_calls == checked.method.delegate_calls == 2
+    assert difference(play(stock, random_calls(X)), checked.outputs) is None
 
 
 class Pair(Module):

@@ -18,6 +18,7 @@ from onearena.errors import AnalysisError
 from onearena.pte.schema import Tensor
 from onearena.pte.tensors import tensor_bytes
 from onearena.timeline.access import successors
+from onearena.timeline.roles import COPY_INDEX_OPERATOR
 from onearena.timeline.steps import MethodSteps, Step
 from onearena.verification.handles import live_handles
 from onearena.verification.origins import (
@@ -89,20 +90,27 @@ Seeds = Mapping[int, Iterable[tuple[int, int, Origin, int]]]
 _Owner = tuple[Origin, int]
 """An origin and the address at which its byte 0 would lie; 0 for `before` and `UNKNOWN`."""
 _Map = ByteMap[frozenset[_Owner]]
-_Key = tuple[tuple[int, int], ...]
+_Key = tuple[tuple[tuple[int, int], ...], frozenset[int]]
+_START: _Key = ((), frozenset())
 
 
 @dataclass
 class _State:
-    """The memory at one step. `defined`: values that were written on every path to here."""
+    """The memory at one step.
+
+    Attributes:
+        defined: values that were written on every path to here.
+        begun: values that are being filled row by row; paths differ in them.
+    """
 
     arenas: dict[int, _Map] = field(default_factory=dict)
     handles: dict[int, int] = field(default_factory=dict)
     defined: frozenset[int] = frozenset()
+    begun: frozenset[int] = frozenset()
 
     def copy(self) -> _State:
         arenas = {arena: owned.copy() for arena, owned in self.arenas.items()}
-        return _State(arenas, dict(self.handles), self.defined)
+        return _State(arenas, dict(self.handles), self.defined, self.begun)
 
     def target(self, value: int) -> int:
         """The value whose memory this name means."""
@@ -179,8 +187,8 @@ class _Tracer:
     def _all_paths(self, entry: _State) -> list[_State]:
         """Follows every path; returns the states at the exit."""
         live = live_handles(self._method)
-        arrivals: dict[int, dict[_Key, _State]] = {0: {(): entry}}
-        pending: list[tuple[int, _Key]] = [(0, ())]
+        arrivals: dict[int, dict[_Key, _State]] = {0: {_START: entry}}
+        pending: list[tuple[int, _Key]] = [(0, _START)]
         while pending:
             position, key = pending.pop()
             state = arrivals[position][key].copy()
@@ -188,7 +196,7 @@ class _Tracer:
             for target in successors(self._method, position):
                 arrived = state.copy()
                 arrived.handles = {v: t for v, t in state.handles.items() if v in live[target]}
-                new = tuple(sorted(arrived.handles.items()))
+                new = (tuple(sorted(arrived.handles.items())), arrived.begun)
                 known = arrivals.setdefault(target, {})
                 merged = arrived if new not in known else _join(known[new], arrived)
                 if new not in known or not _same(known[new], merged):
@@ -198,7 +206,7 @@ class _Tracer:
         for position, states in arrivals.items():
             for state in states.values():
                 self._step(state.copy(), position, record=True)
-        return list(arrivals.get(self._method.exit_step, {(): entry}).values())
+        return list(arrivals.get(self._method.exit_step, {_START: entry}).values())
 
     def _check_count(self, count: int) -> None:
         if count > MAX_STATES:
@@ -216,6 +224,7 @@ class _Tracer:
                 self._read(state, reader, value)
             for value in step.roles.writes:
                 self._touch(state, position, value)
+        state.begun -= {state.target(value) for value in step.roles.reads}
         for base, view in step.roles.aliases:
             state.handles[view] = state.target(base)
         source = step.call.same_bytes_operand(step.node) if step.call and step.node else None
@@ -227,6 +236,10 @@ class _Tracer:
                 self._write(state, value, Origin("write", self._number(step), UNKNOWN), base=0)
             elif value in step.roles.maybe_reads and self._is_view(state, value):
                 self._adopt(state, value)
+            elif step.label.startswith(COPY_INDEX_OPERATOR):
+                target = state.target(value)
+                self._write(state, value, self._origin(step, value), keep=target in state.begun)
+                state.begun |= {target}
             elif moves_bytes(step):
                 self._move_into(state, step, value)
             else:
@@ -358,7 +371,7 @@ class _Tracer:
 
 def _join(first: _State, second: _State) -> _State:
     """Two states with equal handles."""
-    result = _State({}, dict(first.handles), first.defined & second.defined)
+    result = _State({}, dict(first.handles), first.defined & second.defined, first.begun)
     empty: _Map = ByteMap()
     for arena in {*first.arenas, *second.arenas}:
         a, b = first.arenas.get(arena, empty), second.arenas.get(arena, empty)
