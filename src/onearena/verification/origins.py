@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from onearena.delegates.xnnpack.graph import Graph
+from onearena.delegates.xnnpack.graph import Graph, Node
 from onearena.delegates.xnnpack.rules import SAME_BYTES
 from onearena.timeline.steps import Step
 
@@ -97,6 +97,24 @@ def content_of(step: Step, value: int) -> int:
         if step.call.values((identifier,)) == (value,):
             return payload_content(_copied_from(graph, identifier))
     return value
+
+
+def copy_source(step: Step) -> int | None:
+    """The program value that a reshape or copy copies, through copies that stay inside the
+    call; None for other steps, and when what is copied is inside too."""
+    if step.call is None or step.node is None or step.node.kind not in SAME_BYTES:
+        return None
+    graph = step.call.graph
+    node: Node | None = step.node
+    while node is not None and node.kind in SAME_BYTES:
+        source, target = graph.values[node.inputs[0]], graph.values[node.outputs[0]]
+        if source.size_bytes is None or source.size_bytes != target.size_bytes:
+            return None
+        found = step.call.values((source.id,))
+        if found:
+            return found[0]
+        node = graph.producer.get(source.id)
+    return None
 
 
 def _copied_from(graph: Graph, identifier: int) -> int:

@@ -28,6 +28,7 @@ from onearena.verification.origins import (
     Pieces,
     append_piece,
     content_of,
+    copy_source,
     moves_bytes,
 )
 
@@ -227,7 +228,7 @@ class _Tracer:
         state.begun -= {state.target(value) for value in step.roles.reads}
         for base, view in step.roles.aliases:
             state.handles[view] = state.target(base)
-        source = step.call.same_bytes_operand(step.node) if step.call and step.node else None
+        source = copy_source(step)
         for value in step.roles.writes:
             if source is not None and self._is_planned(state, source, value):
                 self._copy(state, source, value)
