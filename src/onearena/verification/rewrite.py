@@ -45,6 +45,7 @@ def verify_rewrite(
     return (
         *_new_overlaps(before, after),
         *_reads(name, expected, found, count),
+        *_lost_reads(before, old, expected.keys() - found.keys()),
         *_inner_reads(after, new, found, count),
         *_survivors(before, old, new, ignored),
     )
@@ -162,9 +163,23 @@ def _reads(
                 f"value {value}, read at instruction {instruction}, no longer holds the bytes it "
                 "held in the original",
             )
-    for instruction, value in sorted(expected.keys() - found.keys()):
+
+
+def _lost_reads(
+    before: MethodSteps, old: Trace, lost: Collection[tuple[int, int]]
+) -> Iterable[Violation]:
+    """Reads that the original has and the new method has not, unless nothing came of them."""
+    needed = set()
+    for position, value in old.reads:
+        step = before.steps[position]
+        dead = step.call and step.node and not step.call.graph.live.intersection(step.node.outputs)
+        if not dead:
+            needed.add((step.instruction, value))
+    for instruction, value in sorted(needed.intersection(lost)):
         yield Violation(
-            "order", name, f"value {value} is no longer read at instruction {instruction}"
+            "order",
+            before.plan.name or "",
+            f"value {value} is no longer read at instruction {instruction}",
         )
 
 
