@@ -34,6 +34,7 @@ from onearena.pte.writer import write_pte
 from onearena.record import MethodRecord, Record, encode_record, read_record
 from onearena.report.peak import find_peak
 from onearena.results import Footprint, MethodReport, ProgramReport, VerifyReport
+from onearena.runtime.workspace import measure_workspace
 from onearena.schedule import rescheduled
 from onearena.timeline.build import Timeline, build_timeline
 from onearena.timeline.steps import MethodSteps, method_steps
@@ -83,10 +84,15 @@ class _Candidate:
     footprint: Footprint
 
 
-def inspect(path: PathLike) -> ProgramReport:
+def inspect(path: PathLike, measure: bool = False) -> ProgramReport:
     """What lives where in a program, per method; nothing is written.
 
+    Args:
+        measure: run every method once on the installed ExecuTorch, with random inputs, and add
+            the XNNPACK workspace that it really allocates (Linux).
+
     Raises:
+        RuntimeUnavailableError, ExecutionError: with `measure`.
         FormatError, UnsupportedError: the file cannot be read.
         AnalysisError: a method contradicts itself.
     """
@@ -95,7 +101,19 @@ def inspect(path: PathLike) -> ProgramReport:
             _inspect_method(analyse_method(file, plan), _record_notes(file))
             for plan in file.program.execution_plan or ()
         )
-        return ProgramReport(file.path, None, methods, file.source.size_bytes, None, False)
+        size = file.source.size_bytes
+    if measure:
+        methods = tuple(_measured(path, method) for method in methods)
+    return ProgramReport(os.fspath(path), None, methods, size, None, False)
+
+
+def _measured(path: PathLike, report: MethodReport) -> MethodReport:
+    found = measure_workspace(path, method=report.name)
+    if found.bytes is None:
+        note = f"the workspace could not be measured: {found.reason}"
+        return replace(report, notes=(*report.notes, note))
+    before = replace(report.before, workspace_measured_bytes=found.bytes)
+    return replace(report, before=before)
 
 
 def verify(path: PathLike) -> VerifyReport:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +15,12 @@ class Footprint:
     Attributes:
         arena_bytes: sum of the planned arenas.
         workspace_bytes: predicted workspace of its XNNPACK delegates, shared as by default.
+        workspace_measured_bytes: what the installed runtime allocated; None when not measured.
     """
 
     arena_bytes: int
     workspace_bytes: int
+    workspace_measured_bytes: int | None = None
 
     @property
     def total_bytes(self) -> int:
@@ -28,11 +29,14 @@ class Footprint:
 
     def to_json(self) -> dict[str, Any]:
         """The stable keys of the command line's JSON."""
-        return {
+        result = {
             "arena_bytes": self.arena_bytes,
             "workspace_bytes": self.workspace_bytes,
             "total_bytes": self.total_bytes,
         }
+        if self.workspace_measured_bytes is not None:
+            result["workspace_measured_bytes"] = self.workspace_measured_bytes
+        return result
 
 
 @dataclass(frozen=True)
@@ -191,8 +195,3 @@ class VerifyReport:
             "methods": list(self.methods),
             "notes": list(self.notes),
         }
-
-
-def total_bytes(reports: Sequence[Footprint]) -> int:
-    """Sum of totals."""
-    return sum(report.total_bytes for report in reports)

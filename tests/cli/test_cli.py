@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -203,6 +204,35 @@ def test_the_planner_needs_neither_torch_nor_executorch(tmp_path: Path) -> None:
         f"onearena.optimize({str(source)!r}, {str(tmp_path / 'o.pte')!r})\n"
         f"onearena.inspect({str(source)!r}); onearena.verify({str(source)!r})\n"
         "print([m for m in ('torch', 'executorch', 'numpy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_inspect_can_measure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = spread_out(tmp_path)
+    for found, reason in ((4096, None), (None, "no runtime here")):
+        monkeypatch.setattr(
+            "onearena.pipeline.measure_workspace",
+            lambda path, method, found=found, reason=reason: SimpleNamespace(
+                bytes=found, reason=reason
+            ),
+        )
+        code, out, _ = run(capsys, "inspect", str(source), "--measure", "--json")
+        method = json.loads(out)["methods"][0]
+        assert code == 0
+        assert method["before"].get("workspace_measured_bytes") == found
+        assert any("no runtime here" in note for note in method["notes"]) == (found is None)
+
+
+def test_public_names_survive_their_modules(tmp_path: Path) -> None:
+    """A sub-package of the same name would hide a function once it is imported."""
+    code = (
+        "import onearena, onearena.pipeline, onearena.runtime.compare, onearena.cli.main\n"
+        "import types\n"
+        "print([n for n in onearena.__all__ if isinstance(getattr(onearena, n), types.ModuleType)])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

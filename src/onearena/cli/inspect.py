@@ -19,6 +19,11 @@ def add_parser(subparsers: Any) -> None:
         "can undercut. Nothing is written.",
     )
     parser.add_argument("program", help="the .pte file to read")
+    parser.add_argument(
+        "--measure",
+        action="store_true",
+        help="also run every method once on the installed ExecuTorch and measure its workspace",
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.set_defaults(run=run)
 
@@ -28,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     progress = Progress(args.program, enabled=not args.json)
     progress("reading")
     try:
-        report = inspect(args.program)
+        report = inspect(args.program, args.measure)
     finally:
         progress.close()
     if args.json:

@@ -76,6 +76,8 @@ def _footprint_rows(before: Footprint, after: Footprint | None) -> list[list[str
             new = getattr(after, name)
             row += [f"{new:,}", f"{new / old:.3f}" if old else "-"]
         rows.append(row)
+    if before.workspace_measured_bytes is not None:
+        rows.insert(3, ["XNNPACK workspace (measured)", f"{before.workspace_measured_bytes:,}"])
     return rows
 
 

@@ -1,0 +1,197 @@
+"""Runs two files along the same paths, on memory that is kept from run to run, and compares.
+
+Every write leaves numbers that say when and what was written, so a read in the optimized file
+must find exactly the numbers that the original finds. Nothing here knows of lifetimes,
+aliases or state; what a run finds from the run before must simply be the same.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from onearena.delegates.xnnpack import schema as x
+from onearena.pte.schema import JumpFalseCall
+from onearena.timeline.steps import MethodSteps, Step
+from tests.verify.oracle import Numbers, Place, places
+
+Path = tuple[int, ...]
+"""Instructions in the order in which they run."""
+_COPIES = (x.XNNStaticReshape, x.XNNCopy)
+_MAX_VISITS = 300
+
+
+def random_paths(method: MethodSteps, count: int, seed: int) -> list[Path]:
+    """Paths through the method, jumps decided by lot; conditions need not make sense."""
+    rng = random.Random(seed)
+    return [tuple(_walk(method, rng)) for _ in range(count)]
+
+
+def _walk(method: MethodSteps, rng: random.Random) -> Iterator[int]:
+    position = 0
+    for visit in range(_MAX_VISITS):
+        if position == method.flow.count:
+            return
+        yield position
+        after = method.flow.successors[position]
+        is_jump = isinstance(method.instructions[position], JumpFalseCall)
+        # when it takes too long, leave every loop: forward is where the method ends
+        position = max(after) if visit > _MAX_VISITS // 3 or not is_jump else rng.choice(after)
+    raise AssertionError("the path does not end")
+
+
+@dataclass
+class Memory:
+    """What a machine holds between runs."""
+
+    arenas: dict[int, Numbers]
+    names: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass
+class Machine:
+    """One file's method with its memory.
+
+    Attributes:
+        count: values of the original; the ones behind are checked against their own writes.
+        order: by instruction, its number in the original.
+        merged: nodes read as late and write as early as XNNPACK may make them.
+    """
+
+    method: MethodSteps
+    count: int
+    order: Sequence[int]
+    merged: bool
+    visits: int = 0
+    memory: Memory = field(init=False)
+    spots: dict[int, Place] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.spots = places(self.method)
+        ends: dict[int, int] = {}
+        for arena, _, end in self.spots.values():
+            ends[arena] = max(ends.get(arena, 0), end)
+        empty = {arena: np.zeros(end, dtype=np.int64) for arena, end in ends.items()}
+        self.memory = Memory(empty)
+
+    def fill(self, value: int, number: int) -> None:
+        """Sets what memory holds before the first run."""
+        self._put(value, number)
+
+    def run(self, path: Path) -> dict[tuple[int, int], list[bytes]]:
+        """What each instruction of the path reads, by (instruction of the original, value)."""
+        found: dict[tuple[int, int], list[bytes]] = {}
+        steps = self.method.steps
+        self._block([steps[0]], 0, -1, found)
+        for instruction in path:
+            first, end = self.method.first_step[instruction], self.method.first_step[instruction + 1]
+            number = self.order[instruction] if self.order else instruction
+            self._block(steps[first:end], first, number, found)
+        self._block([steps[-1]], len(steps) - 1, len(self.method.instructions), found)
+        return found
+
+    def _block(
+        self,
+        steps: Sequence[Step],
+        first: int,
+        number: int,
+        found: dict[tuple[int, int], list[bytes]],
+    ) -> None:
+        self.visits += 1
+        late, early = _due(steps, first, "late_reads"), _due(steps, first, "early_writes")
+        for at, step in enumerate(steps, first):
+            reads = [v for v in step.roles.reads if v not in step.roles.maybe_reads]
+            writes = [(step, v) for v in step.roles.writes]
+            if self.merged:
+                moved = {v for v, _ in (*step.late_reads, *step.early_writes)}
+                reads = [v for v in reads if v not in moved] + [v for _, v in late.get(at, ())]
+                writes = [w for w in writes if w[1] not in moved] + early.get(at, [])
+            for value in reads:
+                self._check(value, number, found)
+            for base, view in step.roles.aliases:
+                self.memory.names[view] = self._target(base)
+            for writer, value in writes:
+                self._write(writer, value, number)
+
+    def _check(self, value: int, number: int, found: dict[tuple[int, int], list[bytes]]) -> None:
+        held = self._at(value)
+        if held is None:
+            return
+        if value < self.count:
+            found.setdefault((number, value), []).append(held.tobytes())
+        elif not np.array_equal(held, held[0] + np.arange(len(held))) or held[0] & 0xFFFFFF:
+            raise AssertionError(f"opened value {value} was overwritten at instruction {number}")
+
+    def _write(self, step: Step, value: int, number: int) -> None:
+        target = self._at(value)
+        if target is None:
+            return
+        root = value
+        if step.call is not None and step.node is not None:
+            graph = step.call.graph
+            (root,) = [o for o in step.node.outputs if step.call.values((o,)) == (value,)][:1]
+            node = graph.producer.get(root)
+            while node is not None and node.kind in _COPIES:
+                root = node.inputs[0]
+                node = graph.producer.get(root)
+            if node is None:
+                source = self._at(step.call.values((root,))[0])
+                if source is not None:
+                    target[:] = source.copy()
+                    return
+            root += 1 << 19
+        self._put(value, (self.round * 1000 + number + 2) * (1 << 20) + root)
+
+    @property
+    def round(self) -> int:
+        """Changes with every visit, the same in both files only if order did not change."""
+        return 0 if self.order else self.visits
+
+    def _put(self, value: int, number: int) -> None:
+        target = self._at(value)
+        if target is not None:
+            target[:] = (number << 24) + np.arange(len(target), dtype=np.int64)
+
+    def _target(self, value: int) -> int:
+        return self.memory.names.get(value, value)
+
+    def _at(self, value: int) -> Numbers | None:
+        spot = self.spots.get(self._target(value))
+        return None if spot is None else self.memory.arenas[spot[0]][spot[1] : spot[2]]
+
+
+def _due(steps: Sequence[Step], first: int, name: str) -> dict[int, list[tuple[Step, int]]]:
+    found: dict[int, list[tuple[Step, int]]] = {}
+    for step in steps:
+        for value, when in getattr(step, name):
+            assert first <= when < first + len(steps)
+            found.setdefault(when, []).append((step, value))
+    return found
+
+
+def assert_same_runs(
+    before: MethodSteps,
+    after: MethodSteps,
+    order: Sequence[int],
+    state: frozenset[int],
+    seed: int,
+) -> None:
+    """Runs both methods three times along random paths."""
+    count = len(before.plan.values or ())
+    for merged in (False, True):
+        old, new = Machine(before, count, (), False), Machine(after, count, order, merged)
+        if order:
+            old.order = range(len(order))
+        for value in sorted(state):
+            for machine in (old, new):
+                machine.fill(value, 1 + value)
+        position_of = {number: k for k, number in enumerate(order)}
+        for path in random_paths(before, 3, seed):
+            moved = tuple(sorted(position_of[k] for k in path)) if order else path
+            expected, found = old.run(path), new.run(moved)
+            for key in sorted(expected.keys() & found.keys()):
+                good, bad = set(expected[key]), set(found[key])
+                assert good == bad, f"value {key[1]} at instruction {key[0]}, path {path}"
