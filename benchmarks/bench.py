@@ -48,7 +48,10 @@ class Bench:
         return [environment.version for environment in self.environments]
 
     def rows(self) -> list[Row]:
-        """Measure everything; a program that fails is said and left out."""
+        """Measure everything; a program that fails is said and left out.
+
+        When interrupted, return what is there.
+        """
         self.optimized.mkdir(parents=True, exist_ok=True)
         rows = []
         for program in self.programs:
@@ -56,6 +59,9 @@ class Bench:
                 rows.append(self._row(program))
             except BenchmarkError as error:
                 print(f"{program.name:20} FAILED\n{error}", file=sys.stderr, flush=True)
+            except KeyboardInterrupt:
+                print(f"{program.name:20} interrupted", file=sys.stderr, flush=True)
+                break
         return rows
 
     def _row(self, program: ZooEntry) -> Row:

@@ -268,7 +268,10 @@ def _drafts(
         steps: MethodSteps,
         storage: Storage | None = None,
     ) -> _Draft:
-        timeline = build_timeline(steps, opened.added, reserved, shared, storage)
+        if steps is method.steps and not shared:
+            timeline = method.timeline
+        else:
+            timeline = build_timeline(steps, opened.added, reserved, shared, storage)
         bound = sum(lower_bound_bytes(timeline.problem, a) for a in timeline.problem.arenas)
         graphs = {k: p.graph.source for k, p in method.payloads.items() if p.graph is not None}
         graphs.update((k, p.graph.source) for k, p in opened.payloads.items())

@@ -47,6 +47,7 @@ class Operation:
         make: (parameters, shape) → the layer that the operation needs, if any.
         partners: how many operands more it takes, of the same shape as the first one.
         int8: the XNNPACK quantizer knows it, or leaves it alone without harm.
+        sized: its parameters hold sizes, so that it needs static shapes.
     """
 
     draw: Callable[[random.Random, Shape], Params | None]
@@ -54,6 +55,7 @@ class Operation:
     make: Callable[[Params, Shape], Any] | None = None
     partners: int = 0
     int8: bool = True
+    sized: bool = False
 
 
 class Network(Module):
@@ -86,14 +88,18 @@ class Network(Module):
         return tuple(values[k] for k in self.graph.outputs)
 
 
-def draw_graph(seed: int, *, int8: bool = False) -> Graph:
-    """A random graph; with `int8`, of what can be quantized."""
+def draw_graph(seed: int, *, int8: bool = False, dynamic: bool = False) -> Graph:
+    """A random graph of what can be quantized, or can have dynamic shapes."""
     rng = random.Random(seed)
     channels = rng.choice([2, 4, 8])
     inputs: list[Shape] = [(1, channels, rng.choice([8, 12, 17]), rng.choice([8, 16]))]
     if rng.random() < 0.4:
         inputs.append(inputs[0] if rng.random() < 0.7 else (1, channels, 1, inputs[0][3]))
-    names = [n for n, operation in OPERATIONS.items() if operation.int8 or not int8]
+    names = [
+        name
+        for name, operation in OPERATIONS.items()
+        if (operation.int8 or not int8) and not (operation.sized and dynamic)
+    ]
     names += [name for name in names if "conv" in name] * 2
     drawn = _Drawing(rng, seed, inputs, names)
     for _ in range(rng.randint(4, 14)):
@@ -248,6 +254,11 @@ def _wide(rng: random.Random, shape: Shape) -> Params | None:
     return (rng.choice([4, 8, 16]),) if 2 <= len(shape) <= 4 else None
 
 
+def _make_linear(params: Params, shape: Shape) -> nn.Module:
+    layer: nn.Module = nn.Linear(shape[-1], *params)
+    return layer
+
+
 def _matrix(rng: random.Random, shape: Shape) -> Params | None:
     return (rng.random() < 0.5,) if len(shape) in (2, 3, 4) else None
 
@@ -287,6 +298,38 @@ def _with_number(layer: Any, params: Params, x: Any) -> Any:
     return getattr(torch, name)(x, layer())
 
 
+class _Memory(Module):
+    """State: a mean over the runs."""
+
+    def __init__(self, shape: Shape, late: bool) -> None:
+        super().__init__()
+        self.register_buffer("kept", torch.zeros(shape))
+        self.late = late
+
+    def forward(self, x: Any) -> Any:
+        old = self.kept.clone()
+        self.kept.copy_(old * 0.5 + x)
+        return self.kept - old * 0.25 if self.late else old + x
+
+
+class _Choice(Module):
+    """A branch: what comes out depends on the sign of the sum."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def forward(self, x: Any) -> Any:
+        def yes(t: Any) -> Any:
+            return functional.softplus(t) * 2 if self.kind != "sums" else t.cumsum(0) * t
+
+        def no(t: Any) -> Any:
+            return t.relu() - 1 if self.kind == "simple" else t.cumsum(-1).cumsum(0)
+
+        # the sum keeps the result out of the memory of branches that follow
+        return torch.cond(x.sum() > 0, yes, no, (x,)) + x
+
+
 def _unary(function: Callable[[Any], Any], int8: bool = True) -> Operation:
     return Operation(_always, lambda layer, params, x: function(x), int8=int8)
 
@@ -310,10 +353,12 @@ OPERATIONS: dict[str, Operation] = {
     "pad_conv": Operation(
         _conv, lambda f, p, x: f(functional.pad(x, (1, 0, 1, 2))), _make_conv, int8=False
     ),
-    "linear": Operation(_wide, _layer, lambda p, s: nn.Linear(s[-1], *p)),
-    "linear_relu": Operation(_wide, lambda f, p, x: f(x).relu(), lambda p, s: nn.Linear(s[-1], *p)),
+    "linear": Operation(_wide, _layer, _make_linear),
+    "linear_relu": Operation(_wide, lambda f, p, x: f(x).relu(), _make_linear),
     "prelu": Operation(_image, _layer, lambda p, s: nn.PReLU(s[1]), int8=False),
-    "number": Operation(_broadcast, _with_number, lambda p, s: _Number(p[1]), int8=False),
+    "number": Operation(
+        _broadcast, _with_number, lambda p, s: _Number(p[1]), int8=False, sized=True
+    ),
     # element by element
     "clamp": Operation(_clamp, lambda f, p, x: torch.clamp(x, *p), int8=False),
     "hardtanh": Operation(_always, lambda f, p, x: functional.hardtanh(x, -0.75, 0.5)),
@@ -342,9 +387,9 @@ OPERATIONS: dict[str, Operation] = {
     # shapes
     "cat": Operation(_cat, _concat, partners=2),
     "pad": Operation(_sizes, lambda f, p, x: functional.pad(x, p[0], value=p[1])),
-    "part": Operation(_part, lambda f, p, x: x.narrow(p[0], p[1], p[2] - p[1])),
+    "part": Operation(_part, lambda f, p, x: x.narrow(p[0], p[1], p[2] - p[1]), sized=True),
     "permute": Operation(_permutation, lambda f, p, x: x.permute(p)),
-    "view": Operation(_new_shape, lambda f, p, x: x.reshape(p)),
+    "view": Operation(_new_shape, lambda f, p, x: x.reshape(p), sized=True),
     "up": Operation(
         _image,
         lambda f, p, x: functional.interpolate(x, scale_factor=2, mode="bilinear"),
@@ -359,6 +404,20 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "softmax": Operation(_axis, lambda f, p, x: torch.softmax(x, *p), int8=False),
     "product": Operation(_matrix, _product, partners=1, int8=False),
+    # state and branches
+    "remember": Operation(
+        lambda r, s: (r.random() < 0.5,),
+        _layer,
+        lambda p, s: _Memory(s, *p),
+        int8=False,
+        sized=True,
+    ),
+    "choose": Operation(
+        lambda r, s: (r.choice(["simple", "sums", "mixed"]),),
+        _layer,
+        lambda p, s: _Choice(*p),
+        int8=False,
+    ),
     # graph breaks
     "softplus": _unary(functional.softplus),
     "running_sum": Operation(_axis, lambda f, p, x: torch.cumsum(x, *p) * 0.25),
@@ -371,5 +430,6 @@ OPERATIONS: dict[str, Operation] = {
         lambda r, s: (0,) if s[0] % 2 == 0 else (len(s) - 1,) if s[-1] % 2 == 0 else None,
         lambda f, p, x: torch.mul(*torch.chunk(x, 2, *p)),
         int8=False,
+        sized=True,
     ),
 }

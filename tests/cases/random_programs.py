@@ -10,36 +10,100 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from executorch.exir import ExecutorchBackendConfig
+from executorch.exir.memory_planning import MemoryPlanningAlgorithmSuite, greedy, naive
+from executorch.exir.passes import MemoryPlanningPass
 
 from onearena.errors import OnearenaError
 from onearena.pipeline import verify
+from onearena.pte.schema import AllocationDetails, EValue, ExecutionPlan, Tensor
+from onearena.pte.tensors import tensor_bytes
 from tests.cases.checking import optimize_and_verify
-from tests.cases.lowering import lower, planned, quantized, quiet, xnnpack, xnnpack_per_op
-from tests.cases.random_graphs import Graph, Network, Step, draw_graph
-from tests.cases.running import difference, play, random_calls
+from tests.cases.editing import edited
+from tests.cases.lowering import lower, quantized, quiet, xnnpack, xnnpack_per_op
+from tests.cases.random_graphs import Graph, Network, Shape, Step, draw_graph
+from tests.cases.running import Call, difference, play, random_calls
 
 RUNS = 3
+FAULTS = 4
 
 
 @dataclass(frozen=True)
 class Variant:
-    """How a graph becomes a program."""
+    """How a graph becomes a program.
+
+    Attributes:
+        int8: quantized.
+        per_op: one XNNPACK call per operator.
+        dynamic: the height may be anything up to the example's.
+        plans_inputs, plans_outputs: False when the caller brings their memory.
+        elides_views: views cost nothing.
+        in_place: some kernels overwrite their operand.
+        reuses: False for a plan that gives every tensor its own place.
+        arenas: over how many arenas the tensors are spread.
+    """
 
     int8: bool = False
     per_op: bool = False
+    dynamic: bool = False
     plans_inputs: bool = True
     plans_outputs: bool = True
+    elides_views: bool = True
+    in_place: bool = False
+    reuses: bool = True
+    arenas: int = 1
+
+
+def draw_variant(rng: random.Random) -> Variant:
+    """Mostly the default, each unusual thing now and then."""
+    int8 = rng.random() < 0.25
+    return Variant(
+        int8=int8,
+        per_op=rng.random() < 0.15,
+        dynamic=not int8 and rng.random() < 0.2,
+        plans_inputs=rng.random() < 0.85,
+        plans_outputs=rng.random() < 0.85,
+        elides_views=rng.random() < 0.9,
+        in_place=rng.random() < 0.1,
+        reuses=rng.random() < 0.9,
+        arenas=rng.choice([1, 1, 1, 1, 1, 1, 2, 3]),
+    )
+
+
+def configuration(variant: Variant) -> ExecutorchBackendConfig:
+    """The exporter's configuration of a variant."""
+
+    def plan(
+        alignment: int, specs: Any, graph_module: Any, graph_signature: Any, extra_padding: int = 0
+    ) -> Any:
+        ordered = sorted(specs, key=lambda s: (s.allocated_memory, tuple(s.shape)))
+        for number, spec in enumerate(ordered):
+            if variant.arenas > 1:
+                spec.mem_id = 1 + number % variant.arenas
+        algorithm = greedy if variant.reuses else naive
+        return algorithm(alignment, specs, graph_module, graph_signature, extra_padding)
+
+    return ExecutorchBackendConfig(
+        memory_planning_pass=MemoryPlanningPass(
+            memory_planning_algo=MemoryPlanningAlgorithmSuite([plan]),
+            alloc_graph_input=variant.plans_inputs,
+            alloc_graph_output=variant.plans_outputs,
+        ),
+        remove_view_copy=variant.elides_views,
+        run_reinplace_pass=variant.in_place,
+    )
 
 
 @dataclass(frozen=True)
@@ -65,12 +129,8 @@ class FindingError(Exception):
 
 def draw_case(seed: int) -> Case:
     """The case of a seed."""
-    rng = random.Random(seed)
-    int8 = rng.random() < 0.3
-    variant = Variant(
-        int8, rng.random() < 0.15, rng.random() < 0.8, plans_outputs=rng.random() < 0.8
-    )
-    return Case(draw_graph(seed, int8=int8), variant)
+    variant = draw_variant(random.Random(seed))
+    return Case(draw_graph(seed, int8=variant.int8, dynamic=variant.dynamic), variant)
 
 
 def build(case: Case) -> bytes:
@@ -80,19 +140,47 @@ def build(case: Case) -> bytes:
         UnusableError: the exporter fails.
     """
     variant = case.variant
-    config = planned(
-        alloc_graph_input=variant.plans_inputs, alloc_graph_output=variant.plans_outputs
-    )
     try:
         with quiet():
             net: Any = Network(case.graph)
             if variant.int8:
                 (call,) = random_calls(*case.inputs, runs=1, seed=case.graph.seed)
                 net = quantized(net, call.inputs)
-        partitioners = xnnpack_per_op if variant.per_op else xnnpack
-        return lower(net, case.inputs, partitioners=partitioners, config=config)
+        return lower(
+            net,
+            case.inputs,
+            dynamic=_dynamic_shapes(case),
+            partitioners=xnnpack_per_op if variant.per_op else xnnpack,
+            config=configuration(variant),
+        )
     except Exception as error:  # whatever it is, the exporter is not what we test
         raise UnusableError(f"export: {type(error).__name__}") from error
+
+
+def _dynamic_shapes(case: Case) -> Any:
+    """Heights of inputs; a height of 1 is there to be broadcast."""
+    if not case.variant.dynamic:
+        return None
+    height = torch.export.Dim("height", min=4, max=case.graph.inputs[0][2])
+    return ([{2: height} if shape[2] > 1 else {} for shape in case.graph.inputs],)
+
+
+def calls_of(case: Case) -> list[Call]:
+    """Runs with random inputs, at several sizes where they may differ."""
+    if not case.variant.dynamic:
+        return random_calls(*case.inputs, runs=RUNS, seed=case.graph.seed)
+    most = case.graph.inputs[0][2]
+    return [
+        call
+        for height in (most, 4, most - 1, 6, most)
+        for call in random_calls(
+            *(torch.zeros(_with_height(s, height)) for s in case.graph.inputs), runs=1, seed=height
+        )
+    ]
+
+
+def _with_height(shape: Shape, height: int) -> Shape:
+    return (*shape[:2], height if shape[2] > 1 else 1, *shape[3:])
 
 
 def examine(case: Case, directory: Path, note: Callable[[str], None] = lambda _: None) -> None:
@@ -107,7 +195,7 @@ def examine(case: Case, directory: Path, note: Callable[[str], None] = lambda _:
     note("export")
     stock, small = directory / "stock.pte", directory / "small.pte"
     stock.write_bytes(build(case))
-    calls = random_calls(*case.inputs, runs=RUNS, seed=case.graph.seed)
+    calls = calls_of(case)
     note("stock")
     try:
         expected = play(stock, calls)
@@ -115,7 +203,7 @@ def examine(case: Case, directory: Path, note: Callable[[str], None] = lambda _:
         raise UnusableError("the stock runtime refuses it") from error
     note("optimize")
     try:
-        optimize_and_verify(stock, small)
+        report = optimize_and_verify(stock, small)
     except (OnearenaError, AssertionError) as error:
         kinds = {violation.kind for violation in verify(stock).violations}
         raise FindingError(f"optimize: {error} {kinds or ''}") from error
@@ -127,6 +215,44 @@ def examine(case: Case, directory: Path, note: Callable[[str], None] = lambda _:
     problem = difference(expected, found)
     if problem is not None:
         raise FindingError(f"differs: {problem}")
+    if report.changed:
+        note("faults")
+        _plant_faults(case, small, lambda faulty: difference(expected, play(faulty, calls)))
+
+
+def _plant_faults(case: Case, small: Path, differs: Callable[[Path], str | None]) -> None:
+    """Moves a tensor somewhere else: `verify` must object, or it must not matter."""
+    rng = random.Random(case.graph.seed)
+    for _ in range(FAULTS):
+        faulty = edited(small, small.with_name("faulty.pte"), lambda plan: _misplaced(plan, rng))
+        try:
+            is_safe = verify(faulty).safe
+        except OnearenaError:
+            is_safe = False
+        if is_safe and (problem := differs(faulty)) is not None:
+            shutil.copy(faulty, small.with_name(f"missed-{case.graph.seed}.pte"))
+            raise FindingError(f"verify misses a fault: {problem}")
+
+
+def _misplaced(plan: ExecutionPlan, rng: random.Random) -> ExecutionPlan:
+    """The method with one tensor at another place in its arena."""
+    entries = list(plan.values or ())
+    sizes = plan.non_const_buffer_sizes or ()
+    planned = [k for k, e in enumerate(entries) if isinstance(e.val, Tensor) and _size(e.val)]
+    value = rng.choice(planned)
+    tensor = entries[value].val
+    assert isinstance(tensor, Tensor)
+    assert tensor.allocation_info is not None
+    arena = tensor.allocation_info.memory_id
+    room = max(0, sizes[arena] - _size(tensor)) // 16
+    place = AllocationDetails.at(arena, rng.randint(0, room) * 16)
+    entries[value] = EValue(replace(tensor, allocation_info=place))
+    return replace(plan, values=tuple(entries))
+
+
+def _size(tensor: Tensor) -> int:
+    """Bytes of a planned tensor; 0 for others."""
+    return (tensor_bytes(tensor) or 0) if tensor.allocation_info is not None else 0
 
 
 def reproduce(case: Case) -> None:
@@ -167,9 +293,11 @@ def _is_sound(case: Case) -> bool:
 
 def _smaller(case: Case) -> Iterator[Case]:
     graph = case.graph
-    for change in ({"per_op": False}, {"plans_inputs": True}, {"plans_outputs": True}):
-        if replace(case.variant, **change) != case.variant:
-            yield replace(case, variant=replace(case.variant, **change))
+    plain = Variant()
+    for member in fields(Variant):
+        usual = replace(case.variant, **{member.name: getattr(plain, member.name)})
+        if usual != case.variant:
+            yield replace(case, variant=usual)
     for last in range(len(graph.inputs), len(graph.inputs) + len(graph.steps)):
         if len(graph.outputs) > 1 or graph.outputs != (last,):
             yield replace(case, graph=_pruned(replace(graph, outputs=(last,))))

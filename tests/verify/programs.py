@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from hypothesis.strategies import DrawFn
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.pte.container import PteFile
+from onearena.pte.schema import Instruction, JumpFalseCall
 from tests.delegates.nets import QINT8, Net
 from tests.delegates.random_nets import random_nets
 from tests.pte.build import BOOL, CHAR, FLOAT, LONG, Method
@@ -226,3 +228,111 @@ def random_programs(draw: DrawFn) -> PteFile:
     last = draw(st.lists(st.sampled_from(pool[FLOAT] or pool[CHAR]), min_size=1, max_size=2))
     method.output(*dict.fromkeys(last))
     return program(method, net)
+
+
+class _Flow:
+    """Draws a program with conds, loops, views, caches and calls, correct by construction."""
+
+    def __init__(self, draw: DrawFn) -> None:
+        self.draw = draw
+        self.method = Method()
+        self.space = Space(self.method)
+        self.net = Net()
+        a, t, u = self.net.input(16), self.net.inner(16), self.net.inner(4, 4)
+        self.net.unary(x.XNNSoftmax, a, t)
+        self.net.reshape(t, u)
+        self.net.unary(x.XNNSigmoid, u, self.net.output(4, 4))
+        self.caches = [self.space.tensor(16), self.space.tensor(16, data_buffer_idx=1)]
+
+    def run(self) -> PteFile:
+        pool = [self.space.tensor(16) for _ in range(self.draw(st.integers(1, 2)))]
+        self.method.input(*pool)
+        pool = self.block(pool, depth=0)
+        self.method.output(*dict.fromkeys(self.pick(pool) for _ in range(2)))
+        return program(self.method, self.net)
+
+    def pick(self, pool: list[int]) -> int:
+        return self.draw(st.sampled_from(pool))
+
+    def block(self, pool: list[int], depth: int) -> list[int]:
+        """Statements that read from the pool; returns the pool with what they made."""
+        pool = list(pool)
+        kinds = ["kernel", "kernel", "call", "view", "cache", "in place"]
+        if depth < 2:
+            kinds += ["cond", "loop"]
+        for _ in range(self.draw(st.integers(1, 4))):
+            kind = self.draw(st.sampled_from(kinds))
+            made = getattr(self, f"_{kind.replace(' ', '_')}")(pool, depth)
+            pool.append(made)
+        return pool
+
+    def _kernel(self, pool: list[int], _: int) -> int:
+        pair = self.method.tensor_list(self.pick(pool), self.pick(pool))
+        return self.space.kernel("test::use.out", pair, dims=(16,))
+
+    def _call(self, pool: list[int], _: int) -> int:
+        source, out = self.pick(pool), self.space.tensor(4, 4)
+        xnnpack(self.method, source, out)
+        return out
+
+    def _view(self, pool: list[int], _: int) -> int:
+        """A reader of half of a value; handles have no bytes of their own to look at."""
+        planned = [v for v in pool if self.method.values[v].val.allocation_info is not None]  # type: ignore[union-attr]
+        if not planned:
+            return self._kernel(pool, 0)
+        half = self.space.view(self.pick(planned), 8, at=32)
+        return self.space.kernel("test::use.out", half, dims=(16,))
+
+    def _cache(self, pool: list[int], _: int) -> int:
+        cache = self.pick(self.caches)
+        one = self.method.integer(1)
+        self.method.call("aten::add_.Tensor", cache, self.pick(pool), one, cache)
+        return self.space.kernel(RELU, cache, dims=(16,))
+
+    def _in_place(self, pool: list[int], _: int) -> int:
+        made = self._kernel(pool, 0)
+        self.method.call("aten::mul_.Tensor", made, self.pick(pool), made)
+        return made
+
+    def _cond(self, pool: list[int], depth: int) -> int:
+        """The result is a handle that both branches move something to."""
+        method = self.method
+        condition = self.space.tensor(1, scalar_type=BOOL)
+        method.call("aten::gt.out", self.pick(pool), condition, condition)
+        handle = method.tensor(16)
+        jump = method.jump_if_false(condition, 0)
+        method.move(self.pick(self.block(pool, depth + 1)), handle)
+        skip = method.jump_if_false(method.boolean(False), 0)
+        self._land(jump, skip + 1)
+        method.move(self.pick(self.block(pool, depth + 1)), handle)
+        self._land(skip, len(method.instructions))
+        return handle
+
+    def _loop(self, pool: list[int], depth: int) -> int:
+        """Carried values are copied in, and copied again at the end of each iteration."""
+        method, no = self.method, self.method.boolean(False)
+        carried = [self.space.tensor(16) for _ in range(self.draw(st.integers(1, 2)))]
+        for value in carried:
+            method.call("aten::copy_", value, self.pick(pool), no, value)
+        start = len(method.instructions)
+        inner = self.block([*pool, *carried], depth + 1)
+        results = [self.space.kernel(RELU, self.pick(inner), dims=(16,)) for _ in carried]
+        for value, result in zip(carried, results, strict=True):
+            method.call("aten::copy_", value, result, no, value)
+        condition = self.space.tensor(1, scalar_type=BOOL)
+        method.call("aten::lt.out", self.pick(inner), condition, condition)
+        method.jump_if_false(condition, start)
+        return self.pick(carried)
+
+    def _land(self, jump: int, target: int) -> None:
+        """Sets the target of a jump that was added before it was known."""
+        args = self.method.instructions[jump].instr_args
+        assert isinstance(args, JumpFalseCall)
+        moved = replace(args, destination_instruction=target)
+        self.method.instructions[jump] = Instruction(moved)
+
+
+@st.composite
+def random_flows(draw: DrawFn) -> PteFile:
+    """Programs with conds and loops inside each other, calls, views and caches."""
+    return _Flow(draw).run()

@@ -56,7 +56,7 @@ class Machine:
     """One file's method with its memory.
 
     Attributes:
-        count: values of the original; the ones behind are checked against their own writes.
+        count: values of the original; the ones behind must hold what was written into them.
         order: by instruction, its number in the original.
         merged: nodes read as late and write as early as XNNPACK may make them.
     """
@@ -65,7 +65,9 @@ class Machine:
     count: int
     order: Sequence[int]
     merged: bool
+    runs: int = 0
     visits: int = 0
+    inner: dict[int, Numbers] = field(default_factory=dict)
     memory: Memory = field(init=False)
     spots: dict[int, Place] = field(init=False)
 
@@ -85,9 +87,13 @@ class Machine:
         """What each instruction of the path reads, by (instruction of the original, value)."""
         found: dict[tuple[int, int], list[bytes]] = {}
         steps = self.method.steps
+        self.runs += 1
         self._block([steps[0]], 0, -1, found)
         for instruction in path:
-            first, end = self.method.first_step[instruction], self.method.first_step[instruction + 1]
+            first, end = (
+                self.method.first_step[instruction],
+                self.method.first_step[instruction + 1],
+            )
             number = self.order[instruction] if self.order else instruction
             self._block(steps[first:end], first, number, found)
         self._block([steps[-1]], len(steps) - 1, len(self.method.instructions), found)
@@ -122,13 +128,18 @@ class Machine:
             return
         if value < self.count:
             found.setdefault((number, value), []).append(held.tobytes())
-        elif not np.array_equal(held, held[0] + np.arange(len(held))) or held[0] & 0xFFFFFF:
+        elif not np.array_equal(held, self.inner[value]):
             raise AssertionError(f"opened value {value} was overwritten at instruction {number}")
 
     def _write(self, step: Step, value: int, number: int) -> None:
         target = self._at(value)
         if target is None:
             return
+        self._set(step, value, number, target)
+        if value >= self.count:
+            self.inner[value] = target.copy()
+
+    def _set(self, step: Step, value: int, number: int, target: Numbers) -> None:
         root = value
         if step.call is not None and step.node is not None:
             graph = step.call.graph
@@ -143,17 +154,14 @@ class Machine:
                     target[:] = source.copy()
                     return
             root += 1 << 19
-        self._put(value, (self.round * 1000 + number + 2) * (1 << 20) + root)
-
-    @property
-    def round(self) -> int:
-        """Changes with every visit, the same in both files only if order did not change."""
-        return 0 if self.order else self.visits
+        # without jumps the run and the instruction say when; the order may be another one
+        when = self.runs if self.order else self.visits
+        self._put(value, ((when << 10) + number + 2 << 20) + root)
 
     def _put(self, value: int, number: int) -> None:
         target = self._at(value)
         if target is not None:
-            target[:] = (number << 24) + np.arange(len(target), dtype=np.int64)
+            target[:] = (number << 16) + np.arange(len(target), dtype=np.int64)
 
     def _target(self, value: int) -> int:
         return self.memory.names.get(value, value)

@@ -200,7 +200,7 @@ def _viewed(view_offset: int, *, overwrite: bool = False) -> Method:
 
 @pytest.mark.parametrize(
     ("offset", "kinds"),
-    [(16, set()), (32, set()), (24, set()), (8, {"overlap"}), (40, {"overlap", "order"})],
+    [(16, set()), (32, set()), (24, set()), (8, {"overlap"}), (40, {"overlap", "order", "state"})],
 )
 def test_a_view_must_lie_inside_one_memory(offset: int, kinds: set[str]) -> None:
     """At 8 it is half input, half b; at 40 half of it was never written."""
@@ -365,6 +365,36 @@ def test_a_loop_with_two_carried_values() -> None:
         method.jump_if_false(condition, 2)
         method.call("aten::add.out", a, b, method.integer(1), out, out)
         assert (faults(method) == set()) == is_safe
+
+
+def test_state_that_a_loop_updates() -> None:
+    """From the second iteration on it finds what the loop wrote."""
+    for offset, kinds in ((16, set()), (32, {"state", "overlap"})):
+        method = Method()
+        a, state, t = _tensors(method, 0, 32, offset)
+        condition = method.tensor(1, scalar_type=BOOL)
+        method.input(a, condition).output(a)
+        method.call("aten::add_.Tensor", state, a, method.integer(1), state)
+        method.call(RELU, state, t, t)
+        method.jump_if_false(condition, 0)
+        method.call(RELU, a, t, t)
+        assert kinds <= faults(method)
+        assert bool(kinds) == bool(faults(method))
+
+
+@pytest.mark.parametrize("at", [32, 40])
+def test_state_that_is_first_written_in_part(at: int) -> None:
+    """A row of a cache is overwritten in place, then all of it is read."""
+    for offset, kinds in ((16, set()), (48, {"state"}), (36, {"state"})):
+        method = Method()
+        a, t = _tensors(method, 0, offset)
+        cache = method.tensor(8, offset=32)
+        row, out = method.tensor(2, offset=at), method.tensor(8, offset=96)
+        method.input(a).output(out)
+        method.call("aten::copy_", row, a, method.boolean(False), row)
+        method.call(RELU, cache, out, out)
+        method.call(RELU, a, t, t)
+        assert faults(method) == kinds
 
 
 def test_too_many_combinations_are_an_error_not_an_hour() -> None:

@@ -31,7 +31,7 @@ def verify_method(method: MethodSteps) -> tuple[Violation, ...]:
     trace = trace_method(method)
     return (
         *_bounds(method),
-        *_sources(method, trace),
+        *_sources(method, trace, extents),
         *_state(method, trace, extents),
         *_steps(method, trace, extents),
     )
@@ -81,8 +81,11 @@ def _bounds(method: MethodSteps) -> Iterable[Violation]:
             )
 
 
-def _sources(method: MethodSteps, trace: Trace) -> Iterable[Violation]:
+def _sources(
+    method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]
+) -> Iterable[Violation]:
     written = {v for step in method.steps for v in step.roles.writes}
+    in_place = {v for step in method.steps for v in step.roles.in_place}
     seen: set[tuple[int, str]] = set()
     for (position, value), readings in sorted(trace.reads.items(), key=lambda item: item[0]):
         step = method.steps[position]
@@ -90,7 +93,8 @@ def _sources(method: MethodSteps, trace: Trace) -> Iterable[Violation]:
             continue
         for target, pieces in sorted(readings, key=lambda reading: reading[0]):
             own = target in written and (position, target) not in trace.unwritten
-            problem = _fault(trace, target, pieces, own)
+            inside = _written_inside(trace, extents, {target, *in_place}, target)
+            problem = _fault(trace, target, pieces, own, inside)
             if problem is not None and (value, problem) not in seen:
                 seen.add((value, problem))
                 name = f"value {value}" if target == value else f"value {value} (value {target})"
@@ -98,13 +102,35 @@ def _sources(method: MethodSteps, trace: Trace) -> Iterable[Violation]:
                 yield Violation("overlap", _name(method), message)
 
 
-def _fault(trace: Trace, value: int, pieces: Pieces, is_written: bool) -> str | None:
-    """What is wrong with the origins of a read, or None."""
+def _written_inside(
+    trace: Trace, extents: Mapping[int, Extent], names: Iterable[int], value: int
+) -> frozenset[Origin]:
+    """What was written under these names as far as they lie inside a value."""
+    place = extents[value]
+    return frozenset(
+        origin
+        for name in names
+        if (at := extents.get(name)) is not None
+        and (at.arena, place.start, place.end)
+        == (place.arena, min(at.start, place.start), max(at.end, place.end))
+        for origin in trace.written.get(name, ())
+    )
+
+
+def _fault(
+    trace: Trace, value: int, pieces: Pieces, is_written: bool, inside: frozenset[Origin]
+) -> str | None:
+    """What is wrong with the origins of a read, or None.
+
+    Args:
+        is_written: some step has written it, under this name and on every path.
+        inside: what was written under this name, and in place inside it.
+    """
     origins = {origin for piece in pieces for origin, _ in piece.origins}
-    before = {origin for origin in origins if origin.kind == "before"}
-    if before:
-        # all of it is state, which is checked for the whole method
-        return None if before == origins else "is only partly written"
+    if any(origin.kind == "before" for origin in origins):
+        # state, which is checked for the whole method
+        strange = {origin for origin in origins if origin.kind != "before"} - inside
+        return f"is partly overwritten by {describe(min(strange, key=_rank))}" if strange else None
     if is_written or value in trace.loaded:
         strange = origins - trace.written.get(value, set())
         if strange:
@@ -136,11 +162,10 @@ def _state(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> 
     state = {v for v in extents if method.tensor(v).data_buffer_idx}
     for (position, value), readings in trace.reads.items():
         if value not in method.steps[position].roles.maybe_reads:
-            state.update(target for target, pieces in readings if _is_all_before(pieces))
+            state.update(target for target, pieces in readings if _has_before(pieces))
     names = state | {v for step in method.steps for v in step.roles.in_place}
     for value in sorted(state):
-        same = [v for v in names if v in extents and extents[v] == extents[value]]
-        held = {origin for name in same for origin in trace.written.get(name, ())}
+        held = _written_inside(trace, extents, names, value)
         seen: set[Origin] = set()
         for pieces in trace.at_exit[value]:
             origins = {origin for piece in pieces for origin, _ in piece.origins}
@@ -151,8 +176,8 @@ def _state(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> 
                     yield Violation("state", _name(method), found)
 
 
-def _is_all_before(pieces: Pieces) -> bool:
-    return all(origin.kind == "before" for piece in pieces for origin, _ in piece.origins)
+def _has_before(pieces: Pieces) -> bool:
+    return any(origin.kind == "before" for piece in pieces for origin, _ in piece.origins)
 
 
 @dataclass(frozen=True)
