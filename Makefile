@@ -13,7 +13,6 @@ PIP_FLAGS ?=
 BENCH_FLAGS ?=
 FUZZ_COUNT ?= 200000
 FUZZ_JOBS ?= 2
-TEST_JOBS ?= 2
 
 VENV := .venv
 OLD_VENV := .venv-1.4.1
@@ -39,7 +38,7 @@ test: $(VENV)/.dev
 	$(PY) -m ruff check $(CODE)
 	$(PY) -m ruff format --check $(CODE)
 	$(PY) -m mypy $(CODE)
-	$(PY) -m pytest --numprocesses $(TEST_JOBS) --dist loadfile
+	$(PY) -m pytest
 
 bench: $(VENV)/.zoo $(OLD_VENV)/.run
 	$(PY) -m benchmarks.bench --cache $(CACHE)/bench --old $(OLD_PY) $(BENCH_FLAGS)

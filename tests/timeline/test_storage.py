@@ -485,7 +485,7 @@ def test_values_of_two_conds_in_sequence_may_both_be_alive() -> None:
     assert set(alive(storage, b)) & set(alive(storage, c))
 
 
-def test_a_value_written_on_one_path_only_is_pinned() -> None:
+def test_a_value_written_on_one_path_only_is_state() -> None:
     """On the other path the read behind finds what the run before left there."""
     method = Method()
     x, y, out = _tensors(method, 3)
@@ -494,7 +494,7 @@ def test_a_value_written_on_one_path_only_is_pinned() -> None:
     cond(method, [(RELU, x, y)], [])
     method.call(RELU, y, out, out)
     storage = storage_of(method)
-    assert y in storage.pinned
+    assert y in storage.state
     assert alive(storage, y) == [0, 1, 2, 3, 4, 5]
     assert alive(storage, shared) == []
 

@@ -157,7 +157,8 @@ class _Analysis:
         owners: dict[int, set[int]] = {}
         for query, found in answers.items():
             owners.setdefault(query.value, set()).update(found)
-        unwritten = {value for value, writers in owners.items() if writers == {NOBODY}}
+        # in a loop, what a cache is updated with counts as written by itself
+        unwritten = {v for v, writers in owners.items() if writers <= {NOBODY, v}}
         for value in owners.keys() - unwritten:
             self._bind(value, owners[value])
         later = {value for value in self._memories if self._is_written_for_later(value)}
