@@ -30,7 +30,7 @@ from onearena.program import (
 from onearena.pte.container import PteFile
 from onearena.pte.reader import open_pte
 from onearena.pte.schema import ExecutionPlan
-from onearena.pte.writer import write_pte
+from onearena.pte.writer import output_path, write_pte
 from onearena.record import MethodRecord, Record, encode_record, read_record
 from onearena.report.peak import find_peak
 from onearena.results import Footprint, MethodReport, ProgramReport, VerifyReport
@@ -185,16 +185,14 @@ def _optimize(
 
 
 def _refuse_same_file(file: PteFile, output: PathLike) -> None:
-    target = Path(output)
-    if target.is_dir():
-        raise UsageError(f"{target}: is a directory")
+    target = output_path(output)
     if target.exists() and target.samefile(file.path):
         raise UsageError(f"{target}: output would overwrite its own input")
 
 
 def _copy(file: PteFile, output: PathLike, note: str) -> ProgramReport:
     """Copies the input byte for byte, through a temporary file."""
-    target = Path(output)
+    target = output_path(output)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         shutil.copyfile(file.path, temporary)

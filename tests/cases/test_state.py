@@ -207,6 +207,28 @@ def test_mutated_input(program: Program) -> None:
     check(stock, random_calls(*inputs), same_as=lambda x, y: (z := y.clone(), Net()(x, z)))
 
 
+def test_state_beside_a_branch(program: Program) -> None:
+    """The result of a branch is a handle, whose own memory is free: but not to lie in state."""
+
+    class Net(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("small", torch.zeros(4, 16))
+            self.register_buffer("large", torch.zeros(16, 32))
+
+        def forward(self, x: Any) -> Any:
+            y = x.cumsum(0)
+            self.small.mul_(0.5).add_(y)
+            z = torch.cond(x.sum() > 0, lambda t: t.cumsum(0), lambda t: t.cumsum(1), (y,)) + y
+            wide = torch.cat([z, z], 1).repeat(4, 1).cumsum(0)
+            self.large.mul_(0.5).add_(wide)
+            return self.large.cumsum(1), self.small.cumsum(0)
+
+    inputs = (torch.zeros(4, 16),)
+    stock = program(lambda: lower(Net(), inputs, partitioners=portable))
+    check(stock, random_calls(*inputs, runs=6))
+
+
 class InPlace(Module):
     """Updates that the exporter may do where the operand is."""
 

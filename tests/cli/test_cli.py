@@ -236,3 +236,32 @@ def test_public_names_survive_their_modules(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_target_that_is_no_file_is_refused_and_a_link_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = spread_out(tmp_path)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    for target in (str(fifo), "", "-"):
+        code, _, err = run(capsys, "optimize", str(source), "-o", target)
+        assert (code, err.count("\n")) == (2, 1)
+    assert fifo.is_fifo()
+    behind, link = tmp_path / "behind.pte", tmp_path / "link.pte"
+    link.symlink_to(behind)
+    assert main(["optimize", str(source), "-o", str(link)]) == 0
+    assert link.is_symlink()
+    assert behind.is_file()
+
+
+@pytest.mark.parametrize(
+    ("redirection", "name", "code"),
+    [(">&-", "spread.pte", 0), ("2>&-", "missing.pte", 2), (">/dev/full", "spread.pte", 2)],
+)
+def test_closed_and_full_streams(redirection: str, name: str, code: int, tmp_path: Path) -> None:
+    spread_out(tmp_path)
+    command = f"exec {sys.executable} -m onearena inspect {tmp_path / name} {redirection}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr

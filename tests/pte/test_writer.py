@@ -273,7 +273,7 @@ def test_missing_directory(tmp_path: Path) -> None:
 
 def test_directory_as_target(tmp_path: Path) -> None:
     (tmp_path / "b.pte").mkdir()
-    _refused(kernels(), tmp_path / "b.pte", r"cannot be written \(Is a directory")
+    _refused(kernels(), tmp_path / "b.pte", "is a directory")
     assert _names(tmp_path) == ["b.pte"]
 
 

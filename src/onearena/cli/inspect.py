@@ -16,7 +16,7 @@ def add_parser(subparsers: Any) -> None:
         "inspect",
         help="show what lives where and what sets the peak, per method",
         description="Shows what a program needs at run time, what sets the peak, and what no plan "
-        "can undercut. Nothing is written.",
+        "of its arena, with the delegate calls as they stand, can undercut. Nothing is written.",
     )
     parser.add_argument("program", help="the .pte file to read")
     parser.add_argument(

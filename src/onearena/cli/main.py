@@ -7,6 +7,7 @@ Exit codes: 0 fine, 1 the answer is no (different, unsafe), 2 bad usage or bad i
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ _COMMANDS = (optimize, inspect, verify, compare)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
+    _open_closed_streams()
     parser = _parser()
     args = parser.parse_args(argv)
     try:
@@ -27,15 +29,36 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except OnearenaError as error:
-        print(f"onearena: {_one_line(str(error))}", file=sys.stderr)
-        return 2
+        return _fail(_one_line(str(error)))
     except BrokenPipeError:
-        # the reader went away (`| head`): keep the interpreter from complaining at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_stdout()
         return 0
+    except OSError as error:
+        # the output could not be printed, e.g. onto a full disk
+        _silence_stdout()
+        return _fail(_one_line(str(error)))
     except KeyboardInterrupt:
         print("onearena: interrupted", file=sys.stderr)
         return 130
+
+
+def _open_closed_streams() -> None:
+    """A shell may start us without standard output or error (`>&-`); then nothing is said."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _silence_stdout() -> None:
+    """Keeps the interpreter from complaining at exit about what could not be printed."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(message: str) -> int:
+    with contextlib.suppress(OSError):
+        print(f"onearena: {message}", file=sys.stderr)
+    return 2
 
 
 def _parser() -> argparse.ArgumentParser:

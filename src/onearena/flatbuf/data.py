@@ -40,7 +40,7 @@ class ByteSource:
         Raises:
             FormatError: the path cannot be opened, or is not a regular file.
         """
-        name = os.fspath(path)
+        name = str(os.fspath(path)) or "''"
         try:
             if not Path(path).is_file():
                 reason = "is not a file" if Path(path).exists() else "no such file"

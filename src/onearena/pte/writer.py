@@ -34,13 +34,31 @@ def write_pte(
     Raises:
         UsageError: `path` cannot be written, or is the source of `file`.
     """
-    target = Path(path)
+    target = output_path(path)
     _refuse_own_input(file, target)
     data = layout(file)
     try:
         return _write_atomically(data, target, check)
     except OSError as error:
         raise UsageError(f"{target}: cannot be written ({error.strerror})") from error
+
+
+def output_path(path: str | os.PathLike[str]) -> Path:
+    """Where to write: a symbolic link stays and what it points to is replaced.
+
+    Raises:
+        UsageError: the path is empty, means standard output, or names something that is there
+            and is not a regular file; renaming over a device would destroy it.
+    """
+    name = os.fspath(path)
+    if name in ("", "-"):
+        raise UsageError(f"{name!r} is not the path of a file to write")
+    target = Path(os.path.realpath(name))
+    if target.is_dir():
+        raise UsageError(f"{name}: is a directory")
+    if target.exists() and not target.is_file():
+        raise UsageError(f"{name}: is there and is not a regular file")
+    return target
 
 
 def _refuse_own_input(file: PteFile, target: Path) -> None:

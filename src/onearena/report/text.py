@@ -49,7 +49,10 @@ def _head(report: ProgramReport) -> str:
 def _method_lines(method: MethodReport) -> Iterable[str]:
     yield f"method {method.name}"
     yield _indent(table(_footprint_rows(method.before, method.after)))
-    yield f"  lower bound of the arena  {method.lower_bound_bytes:,} B  (gap {method.gap:.2%})"
+    scope = "" if method.after else ", calls as they stand"
+    yield (
+        f"  lower bound of the arena{scope}  {method.lower_bound_bytes:,} B  (gap {method.gap:.2%})"
+    )
     yield (
         f"  delegate calls  {method.delegate_calls}, {method.opened_calls} opened"
         + (f";  state {method.state_bytes:,} B" if method.state_bytes else "")

@@ -58,6 +58,8 @@ def _load(path: str) -> list[Any]:
         raise FormatError(f"{path}: cannot be read: {_first_line(error)}") from error
     except (pickle.UnpicklingError, AttributeError, TypeError, IndexError) as error:
         raise FormatError(f"{path}: holds more than plain numbers, or is corrupt") from error
+    except Exception as error:  # a corrupt header makes numpy's parser raise what it likes
+        raise FormatError(f"{path}: is corrupt: {_first_line(error)}") from error
 
 
 def _load_npy(path: str) -> list[Any]:
