@@ -28,6 +28,7 @@ def _apply(writes: Writes) -> tuple[ByteMap[str], Model]:
 @given(_writes, _ranges)
 @example([((0, 2), "a")], (1, 1))
 @example([((0, 9), "a")], (7, 3))
+@example([((0, 2), "a")], (2, 4))
 def test_read_gives_each_byte_its_last_owner(writes: Writes, asked: tuple[int, int]) -> None:
     owned, model = _apply(writes)
     start, end = asked
@@ -40,6 +41,7 @@ def test_read_gives_each_byte_its_last_owner(writes: Writes, asked: tuple[int, i
 @given(_writes, _ranges)
 @example([((0, 2), "a")], (1, 1))
 @example([((0, 9), "a")], (7, 3))
+@example([((0, 2), "a")], (2, 4))
 def test_owners_in_address_order_each_once(writes: Writes, asked: tuple[int, int]) -> None:
     owned, model = _apply(writes)
     expected = dict.fromkeys(model[byte] for byte in range(*asked) if byte in model)

@@ -8,8 +8,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from typing import Any
 
+import pytest
 import torch
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.exir import (
@@ -25,6 +27,8 @@ class Module(nn.Module):
     """The base of all networks of the cases."""
 
 
+VERSION = tuple(int(part) for part in version("executorch").split(".")[:2])
+NEEDS_1_5 = pytest.mark.skipif(VERSION < (1, 5), reason="ExecuTorch 1.4 exports it wrongly")
 Partitioners = Callable[[], list[Any]]
 
 

@@ -162,7 +162,7 @@ def _dynamic_shapes(case: Case) -> Any:
     if not case.variant.dynamic:
         return None
     height = torch.export.Dim("height", min=4, max=case.graph.inputs[0][2])
-    return ([{2: height} if shape[2] > 1 else {} for shape in case.graph.inputs],)
+    return (tuple({2: height} if shape[2] > 1 else {} for shape in case.graph.inputs),)
 
 
 def calls_of(case: Case) -> list[Call]:

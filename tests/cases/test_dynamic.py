@@ -11,7 +11,7 @@ from torch.nn.functional import softplus
 
 from tests.cases.checking import check
 from tests.cases.conftest import Program
-from tests.cases.lowering import Module, lower, portable
+from tests.cases.lowering import NEEDS_1_5, Module, lower, portable
 from tests.cases.running import Call, random_calls
 
 
@@ -38,6 +38,7 @@ class Segments(Module):
         return self.third(c).sigmoid(), b
 
 
+@NEEDS_1_5
 def test_height_and_width(program: Program) -> None:
     height, width = (torch.export.Dim(name, min=2, max=24) * 2 for name in ("h", "w"))
     inputs = (torch.zeros(1, 3, 32, 24),)

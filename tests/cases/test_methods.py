@@ -14,7 +14,7 @@ from onearena.pte import open_pte
 from onearena.pte.schema import ExecutionPlan, Tensor
 from tests.cases.checking import check
 from tests.cases.conftest import Program
-from tests.cases.lowering import Method, Module, lower, lower_methods, planned, portable
+from tests.cases.lowering import NEEDS_1_5, Method, Module, lower, lower_methods, planned, portable
 from tests.cases.running import Call, difference, random_calls
 
 
@@ -183,6 +183,7 @@ def _arenas(plan: ExecutionPlan) -> list[int | None]:
     ]
 
 
+@NEEDS_1_5
 def test_banked_memory(program: Program) -> None:
     """The exporter's own planner for targets with fast and slow memory."""
     from executorch.exir import banked_memory_planning as banked

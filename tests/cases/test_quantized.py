@@ -12,7 +12,7 @@ from torch.nn.functional import softplus
 
 from tests.cases.checking import check
 from tests.cases.conftest import Program
-from tests.cases.lowering import Module, lower, quantized, quiet, xnnpack, xnnpack_per_op
+from tests.cases.lowering import NEEDS_1_5, Module, lower, quantized, quiet, xnnpack, xnnpack_per_op
 from tests.cases.nets import NETS
 from tests.cases.running import random_calls
 
@@ -90,7 +90,9 @@ def calibrated(make: type[Module], inputs: tuple[torch.Tensor, ...], **options: 
     return quantized(make(), call.inputs, **options)
 
 
-@pytest.mark.parametrize("name", INT8)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=NEEDS_1_5 if name == "residual" else ()) for name in INT8]
+)
 def test_static_int8(program: Program, name: str) -> None:
     make, inputs = INT8[name]
     stock = program(lambda: lower(calibrated(make, inputs), inputs))
@@ -98,6 +100,7 @@ def test_static_int8(program: Program, name: str) -> None:
     assert checked.method.opened_calls > 0
 
 
+@NEEDS_1_5
 def test_static_int8_weights_per_tensor(program: Program) -> None:
     stock = program(lambda: lower(calibrated(Residual, IMAGES, per_channel=False), IMAGES))
     checked = check(stock, random_calls(*IMAGES))
@@ -185,6 +188,7 @@ def test_weights_of_four_bits(program: Program) -> None:
     assert checked.method.delegate_calls > 1
 
 
+@NEEDS_1_5
 def test_integers_between_calls(program: Program) -> None:
     """One call per operator: int8 tensors are the calls' arguments."""
     stock = program(

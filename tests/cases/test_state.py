@@ -12,7 +12,7 @@ from torch.nn.functional import softplus
 
 from tests.cases.checking import check, optimize_and_verify
 from tests.cases.conftest import Program
-from tests.cases.lowering import Module, lower, portable, xnnpack
+from tests.cases.lowering import NEEDS_1_5, Module, lower, portable, xnnpack
 from tests.cases.running import Call, difference, forward, random_calls
 
 BACKENDS = pytest.mark.parametrize("backend", [portable, xnnpack])
@@ -252,6 +252,7 @@ def test_in_place_operators(program: Program) -> None:
     check(stock, random_calls(*inputs, runs=5, high=16))
 
 
+@NEEDS_1_5
 def test_outputs_placed_over_inputs(program: Program) -> None:
     """The same pass, for operators without such a name: the output gets its operand's offset."""
     from executorch.exir.dialects._ops import ops
@@ -281,6 +282,7 @@ class InsideBase:
         return PassResult(graph_module, True)
 
 
+@NEEDS_1_5
 def test_tensors_inside_others(program: Program) -> None:
     """`_share_alloc_with_arg_idx` with an offset: the slices are copied onto themselves."""
 

@@ -60,7 +60,7 @@ def tiny_problems(draw: DrawFn, max_buffers: int = 6, max_arenas: int = 2) -> Pr
         if len(free) >= 2 and draw(st.booleans()):
             taken = free[: draw(st.integers(2, min(3, len(free))))]
             free = free[len(taken) :]
-            groups.append(tuple(Member(k, 4 * draw(st.integers(0, 2))) for k in taken))
+            groups.append(tuple(Member(k, alignments[k] * draw(st.integers(0, 6))) for k in taken))
         if free and draw(st.sampled_from((True, False, False, False))):
             fixed = free[: draw(st.integers(1, 2))]
             offsets.update((k, 4 * draw(st.integers(0, 3))) for k in fixed)

@@ -60,6 +60,12 @@ def test_a_pair_that_may_share_counts_once_while_both_are_alive() -> None:
     assert max_live_bytes(apart, 1) == 20
 
 
+def test_only_one_buffer_of_a_pair_is_left_out() -> None:
+    """A third buffer lives just where the two meet."""
+    three = problem((10, life((0, 3))), (10, life((2, 5))), (5, life((2, 3))), may_share=[(0, 1)])
+    assert max_live_bytes(three, 1) == 15
+
+
 def test_two_firsts_of_one_second_count_twice() -> None:
     both = problem(
         (10, life((0, 3))), (10, life((0, 3))), (10, life((2, 5))), may_share=[(0, 2), (1, 2)]

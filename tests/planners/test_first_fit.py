@@ -137,6 +137,28 @@ def test_the_limit_gives_up_exactly_when_the_height_reaches_it(
     assert limited == (None if grows else placement)
 
 
+@pytest.mark.parametrize(("best_fit", "offset"), [(False, 0), (True, 20)])
+def test_best_fit_takes_the_tightest_gap(best_fit: bool, offset: int) -> None:
+    """Free are [0, 8), [20, 24) and everything above 30."""
+    always = life((0, 9))
+    rocks = {0: 8, 1: 24}
+    holes = problem((12, always), (6, always), (4, always), offsets=rocks)
+    units = build_units(holes, 1)
+    placement = first_fit(units, find_conflicts(units), range(3), best_fit)
+    assert placement is not None
+    assert placement.offsets == (8, 24, offset)
+
+
+@pytest.mark.parametrize("best_fit", [False, True])
+def test_the_end_is_only_taken_when_no_gap_fits(best_fit: bool) -> None:
+    always = life((0, 9))
+    holes = problem((12, always), (6, always), (9, always), offsets={0: 8, 1: 24})
+    units = build_units(holes, 1)
+    placement = first_fit(units, find_conflicts(units), range(3), best_fit)
+    assert placement is not None
+    assert placement.offsets == (8, 24, 30)
+
+
 def test_a_gap_between_two_lifetimes_is_used() -> None:
     holes = problem((8, life((0, 1), (4, 5))), (8, life((1, 4))))
     units = build_units(holes, 1)

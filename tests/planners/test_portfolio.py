@@ -176,17 +176,12 @@ def test_a_pair_that_may_share_gets_one_offset() -> None:
 
 
 def test_sharing_is_dropped_where_it_costs() -> None:
-    """Merging 0 and 1 makes one long-lived block that 2 cannot slip under."""
-    pair = problem(
-        (4, life((0, 2))),
-        (4, life((4, 6))),
-        (8, life((2, 4))),
-        (4, life((1, 5))),
-        may_share=[(0, 1)],
-    )
+    """Merged, buffers 1 and 3 are one long block that 0 and 2 do not fit around."""
+    buffers = ((4, life((2, 5))), (2, life((4, 7))), (2, life((1, 3))), (2, life((1, 2))))
+    pair = problem(*buffers, may_share=[(1, 3)])
     found = plan(pair)
     _check(pair, found)
-    assert found.height_bytes[1] == optimum_bytes(pair, 1)
+    assert found.height_bytes[1] == optimum_bytes(pair, 1) == 6
 
 
 def test_contradictory_fixed_offsets_are_an_error() -> None:

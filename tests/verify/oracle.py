@@ -53,11 +53,17 @@ def places(method: MethodSteps) -> dict[int, Place]:
     return found
 
 
-def is_damaged(before: MethodSteps, after: MethodSteps, state: frozenset[int]) -> bool:
-    """True when `after`, which differs from `before` in offsets only, must go wrong."""
+def is_damaged(
+    before: MethodSteps, after: MethodSteps, state: frozenset[int], clashes: bool = True
+) -> bool:
+    """True when `after`, which differs from `before` in offsets only, must go wrong.
+
+    Args:
+        clashes: collisions inside one step count as well.
+    """
     for merged in (False, True):
         good, bad = run(before, state, merged), run(after, state, merged)
-        if bad.clashes - good.clashes or good.reads.keys() != bad.reads.keys():
+        if (clashes and bad.clashes - good.clashes) or good.reads.keys() != bad.reads.keys():
             return True
         if any(not np.array_equal(good.reads[key], bad.reads[key]) for key in good.reads):
             return True

@@ -224,6 +224,21 @@ def test_parts_of_a_whole_must_lie_in_order() -> None:
     assert "order" in faults(method)
 
 
+def test_a_view_across_two_outputs_of_one_payload() -> None:
+    """Both calls write what the payload calls the same value; it is not one memory."""
+    net = Net()
+    net.unary(x.XNNAbs, net.input(4), net.output(4))
+    for offset, kinds in ((16, set()), (24, {"overlap"}), (32, set())):
+        method = Method()
+        a, first, second, out = _tensors(method, 0, 16, 32, 64)
+        view = method.tensor(4, offset=offset)
+        method.input(a).output(out)
+        xnnpack(method, a, first)
+        xnnpack(method, a, second)
+        method.call(RELU, view, out, out)
+        assert faults(method, net) == kinds
+
+
 # -- state --------------------------------------------------------------------------------
 
 
@@ -522,6 +537,16 @@ def test_a_value_written_early_must_not_be_overwritten_before_its_own_node() -> 
     method = _call(net, 0, 1, 4, 3, 4)
     method.outputs.remove(2)
     assert faults(method, net) == {"overlap"}
+
+
+def test_merged_nodes_are_not_relied_upon_to_work_in_place() -> None:
+    """clamp(a) → t, clamp(t) → y: merged or not, no plan of ours puts y over a."""
+    net = Net()
+    a, t = net.input(*IMAGE), net.inner(*IMAGE)
+    net.clamp(a, t)
+    net.clamp(t, net.output(*IMAGE), (0.0, 1.0))
+    assert faults(_call(net, 0, 1), net) == set()
+    assert "order" in faults(_call(net, 0, 0), net)
 
 
 def test_in_place_inside_a_call() -> None:

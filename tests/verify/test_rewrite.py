@@ -18,6 +18,8 @@ from onearena.pte.schema import Chain, EValue, Tensor
 from onearena.record import read_record
 from onearena.verification.program import verify_program
 from onearena.verification.rewrite import verify_rewrite
+from tests.pte.build import Method
+from tests.timeline.build import program
 from tests.verify.oracle import is_damaged, places
 from tests.verify.planting import (
     Offsets,
@@ -31,7 +33,7 @@ from tests.verify.planting import (
     with_plan,
     with_sizes,
 )
-from tests.verify.programs import BY_HAND, STRAIGHT, random_programs
+from tests.verify.programs import BY_HAND, STRAIGHT, Space, random_programs
 
 
 @pytest.fixture(params=sorted(BY_HAND), name="by_hand")
@@ -99,6 +101,72 @@ def test_damage_in_random_programs_is_found(file: PteFile, is_open: bool, seed: 
     faults = list(shifts(pair.result))
     _, missed = plant(pair, random.Random(seed).sample(faults, min(len(faults), 25)))
     assert missed == []
+
+
+@pytest.mark.parametrize("name", STRAIGHT)
+def test_the_comparison_alone_finds_all_wrong_reads(name: str, tmp_path: Path) -> None:
+    """Without what the file alone tells: bounds, records, collisions inside one step."""
+    pair = optimized(BY_HAND[name](), tmp_path)
+    before, good = steps_in(pair.original), steps_in(pair.result)
+    record = read_record(pair.result)
+    assert record is not None
+    order = record.methods["forward"].order
+    faults = list(shifts(pair.result))
+    damaging = 0
+    for offsets in random.Random(2).sample(faults, min(len(faults), 300)):
+        bad = steps_in(with_offsets(pair.result, offsets))
+        if is_damaged(good, bad, pair.state, clashes=False):
+            damaging += 1
+            assert verify_rewrite(before, bad, order), offsets
+    assert damaging > 20
+
+
+def test_an_opened_value_that_is_overwritten_is_found_by_the_comparison(tmp_path: Path) -> None:
+    pair = optimized(BY_HAND["delegated"](), tmp_path)
+    before, good = steps_in(pair.original), steps_in(pair.result)
+    record = read_record(pair.result)
+    assert record is not None
+    method = record.methods["forward"]
+    found = places(good)
+    messages = set()
+    for inner in range(*method.opened):
+        for other in range(*method.opened):
+            changed = with_offsets(pair.result, {inner: found[other][1]})
+            if other != inner and is_damaged(good, steps_in(changed), frozenset(), clashes=False):
+                messages |= {
+                    v.message for v in verify_rewrite(before, steps_in(changed), method.order)
+                }
+    assert any("opened value" in message for message in messages)
+
+
+def test_state_that_does_not_survive_is_found_by_the_comparison(tmp_path: Path) -> None:
+    """A temporary over a cache, behind everything that the cache does in this run."""
+    pair = optimized(BY_HAND["caches"](), tmp_path)
+    before, found = steps_in(pair.original), places(steps_in(pair.result))
+    (last,) = first_plan(pair.result).outputs or ()
+    kinds = set()
+    for cache in pair.state:
+        changed = steps_in(with_offsets(pair.result, {last: found[cache][1]}))
+        kinds |= {v.kind for v in verify_rewrite(before, changed)}
+    assert "state" in kinds
+
+
+def test_an_output_of_an_unknown_call_over_its_input_is_found(tmp_path: Path) -> None:
+    """Nobody reads the input again, so only the call itself can go wrong."""
+    method = Method()
+    space = Space(method)
+    a = space.tensor(8)
+    method.input(a)
+    b = space.kernel("aten::relu.out", a, dims=(8,))
+    first, second = space.tensor(8), space.tensor(8)
+    method.call_delegate(method.delegate("Other", 0), b, first, second)
+    method.output(space.kernel("test::use.out", first, second, dims=(8,)))
+    pair = optimized(program(method), tmp_path)
+    found = places(steps_in(pair.result))
+    for value in (first, second):
+        for distance in (0, 4, -4, 16):
+            changed = with_offsets(pair.result, {value: max(found[b][1] + distance, 0)})
+            assert violations(pair.original, changed), (value, distance)
 
 
 # -- one kind of fault after the other ----------------------------------------------------

@@ -62,7 +62,7 @@ def _plan_arena(
         placement, name = _search(units, conflicts, bound, deadline)
         if best is None or placement.height_bytes < best[1].height_bytes:
             best = (units, placement, name)
-        if best[1].height_bytes <= bound or time.monotonic() > deadline:
+        if best[1].height_bytes <= bound:
             break
         deadline = time.monotonic() + time_limit_s / 4
     assert best is not None

@@ -18,8 +18,8 @@ from onearena.verification.trace import (
 from onearena.verification.violation import Violation
 
 
-def verify_method(method: MethodSteps) -> tuple[Violation, ...]:
-    """All violations in a method:
+def verify_method(method: MethodSteps, trace: Trace | None = None) -> tuple[Violation, ...]:
+    """All violations in a method (`trace` is its trace, when there is one already):
 
     * a planned tensor outside its arena, or not aligned to its element size;
     * a value whose bytes were overwritten by another one before it is read;
@@ -28,7 +28,7 @@ def verify_method(method: MethodSteps) -> tuple[Violation, ...]:
     * outputs of one step that overlap each other, or its operands in a way that is not legal.
     """
     extents = extents_of(method)
-    trace = trace_method(method)
+    trace = trace or trace_method(method)
     return (
         *_bounds(method),
         *_sources(method, trace, extents),

@@ -10,7 +10,7 @@ from onearena.record import MethodRecord, read_record
 from onearena.results import VerifyReport
 from onearena.timeline.steps import MethodSteps
 from onearena.verification.method import verify_method
-from onearena.verification.trace import extents_of
+from onearena.verification.trace import Trace, extents_of, trace_method
 from onearena.verification.violation import Violation
 
 
@@ -32,14 +32,15 @@ def verify_methods(file: PteFile, methods: Iterable[MethodSteps]) -> VerifyRepor
     for steps in methods:
         name = steps.plan.name or ""
         names.append(name)
-        violations += verify_method(steps)
+        trace = trace_method(steps)
+        violations += verify_method(steps, trace)
         if record is not None and name in record.methods:
-            violations += _against_record(steps, record.methods[name])
+            violations += _against_record(steps, trace, record.methods[name])
     notes = (f"optimized by onearena {record.tool_version}",) if record else ()
     return VerifyReport(file.path, tuple(names), tuple(violations), notes)
 
 
-def _against_record(method: MethodSteps, record: MethodRecord) -> Iterable[Violation]:
+def _against_record(method: MethodSteps, trace: Trace, record: MethodRecord) -> Iterable[Violation]:
     name = method.plan.name or ""
     extents = extents_of(method)
     for first, second, distance in record.aliases:
@@ -53,7 +54,8 @@ def _against_record(method: MethodSteps, record: MethodRecord) -> Iterable[Viola
                 f"value {second} must lie {distance} bytes after value {first}, its memory; it "
                 f"lies {b.start - a.start} bytes after it",
             )
-    touched = {v for s in method.steps for v in (*s.roles.reads, *s.roles.writes)}
+    # a handle's own memory is nobody's: only what its names stand for counts
+    touched = {target for targets in trace.targets.values() for target in targets}
     for value in record.state:
         place = extents.get(value)
         for other in sorted(touched & extents.keys()):
