@@ -72,6 +72,10 @@ def run(command: list[str]) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Return variables for a child: also an environment without onearena can import it."""
+    """Return variables for a child: also an environment without onearena can import it.
+
+    Python may keep what it compiled, as it does of an installed package.
+    """
     paths = [str(ROOT / "src"), str(ROOT)]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": os.pathsep.join(paths)}

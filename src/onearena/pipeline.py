@@ -34,7 +34,6 @@ from onearena.pte.writer import output_path, write_pte
 from onearena.record import MethodRecord, Record, encode_record, read_record
 from onearena.report.peak import find_peak
 from onearena.results import Footprint, MethodReport, ProgramReport, VerifyReport
-from onearena.runtime.workspace import measure_workspace
 from onearena.schedule import rescheduled
 from onearena.timeline.build import Timeline, build_timeline
 from onearena.timeline.steps import MethodSteps, method_steps
@@ -108,6 +107,9 @@ def inspect(path: PathLike, measure: bool = False) -> ProgramReport:
 
 
 def _measured(path: PathLike, report: MethodReport) -> MethodReport:
+    # only those who measure need what runs programs
+    from onearena.runtime.workspace import measure_workspace
+
     found = measure_workspace(path, method=report.name)
     if found.bytes is None:
         note = f"the workspace could not be measured: {found.reason}"

@@ -180,7 +180,9 @@ def test_bad_usage_is_code_2(capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit) as stopped:
             main(args)
         assert stopped.value.code == 2
-        assert "Traceback" not in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert error.startswith("onearena")
+        assert error.count("\n") == 1
 
 
 def test_a_pipe_sees_no_progress_and_may_close_early(tmp_path: Path) -> None:
@@ -225,6 +227,12 @@ def test_inspect_can_measure(
         assert code == 0
         assert method["before"].get("workspace_measured_bytes") == found
         assert any("no runtime here" in note for note in method["notes"]) == (found is None)
+
+
+def test_public_names_are_listed_before_they_are_loaded() -> None:
+    code = "import onearena; print({*onearena.__all__} <= {*dir(onearena)})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
 
 
 def test_public_names_survive_their_modules(tmp_path: Path) -> None:

@@ -40,6 +40,13 @@ def test_a_program_equals_itself(program: Program) -> None:
     assert document["latency_ratio_median"] == report.latency_ratio_median
 
 
+def test_it_tells_what_it_does(program: Program) -> None:
+    told: list[str] = []
+    compare(program("network"), program("network"), runs=1, progress=told.append)
+    assert any("starting" in status or "forward" in status for status in told)
+    assert told[-1] == "measuring workspaces"
+
+
 def test_workspaces_are_measured(program: Program) -> None:
     report = compare(program("network"), program("network"), runs=1)
     a, b = report.workspace_a, report.workspace_b

@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING
 
-from onearena.cli.output import print_json
+from onearena.cli.output import Progress, print_json
 from onearena.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,11 +59,24 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         OnearenaError: the programs could not be compared; exit code 2.
     """
-    from onearena.runtime.compare import compare
-
     if not args.timeout > 0:
         raise UsageError(f"--timeout must be positive, it is {args.timeout:g}")
-    report = compare(
+    progress = Progress("compare", enabled=not args.json)
+    try:
+        report = _compare(args, progress)
+    finally:
+        progress.close()
+    if args.json:
+        print_json(report.to_json())
+    else:
+        print("\n".join(render(report)))
+    return 0 if report.bit_exact else 1
+
+
+def _compare(args: argparse.Namespace, progress: Progress) -> CompareReport:
+    from onearena.runtime.compare import compare
+
+    return compare(
         args.a,
         args.b,
         method=args.method,
@@ -72,12 +85,8 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         measure=not args.no_measure,
         timeout_s=args.timeout,
+        progress=progress,
     )
-    if args.json:
-        print_json(report.to_json())
-    else:
-        print("\n".join(render(report)))
-    return 0 if report.bit_exact else 1
 
 
 def render(report: CompareReport) -> list[str]:

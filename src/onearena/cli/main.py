@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from onearena import __version__
 from onearena.cli import compare, inspect, optimize, verify
 from onearena.errors import OnearenaError
 
+_GC_THRESHOLD = 200_000
 _COMMANDS = (optimize, inspect, verify, compare)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     _open_closed_streams()
+    # a command makes many objects that live to its end: looking for garbage only costs time
+    gc.set_threshold(_GC_THRESHOLD)
     parser = _parser()
     args = parser.parse_args(argv)
     try:
@@ -61,8 +66,15 @@ def _fail(message: str) -> int:
     return 2
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with the arguments."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {_one_line(message)} (--help tells more)\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="onearena",
         description="One memory plan for an ExecuTorch program and all of its delegates.",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from typing import Any
 
@@ -23,7 +24,10 @@ class Progress:
     def __call__(self, status: str) -> None:
         """Shows a status in place of the one before."""
         if self._enabled:
-            sys.stderr.write(f"\r\x1b[K{self._title}: {status} …")
+            line = f"{self._title}: {status} …"
+            # a line that wraps could not be cleared
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r\x1b[K{line[:width]}")
             sys.stderr.flush()
 
     def close(self) -> None:

@@ -149,7 +149,14 @@ class _Decoder:
     def _table(self, position: int, cls: type[Any], path: str) -> Any:
         table_bytes, slots = self._vtable(position, cls, path)
         self._spend(table_bytes + _TABLE_OVERHEAD_BYTES, position, path)
-        values = [self._field(position, table_bytes, slots, slot, path) for slot in slots_of(cls)]
+        values: list[Any] = []
+        count = len(slots)
+        for slot in slots_of(cls):
+            number = slot.slot
+            if isinstance(slot.field, Scalar) and (number >= count or slots[number] == 0):
+                values.append(slot.field.default)
+            else:
+                values.append(self._field(position, table_bytes, slots, slot, path))
         return cls(*values)
 
     def _field(

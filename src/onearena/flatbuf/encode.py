@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from onearena.errors import UnsupportedError
@@ -20,9 +21,9 @@ from onearena.flatbuf.data import (
 )
 from onearena.flatbuf.schema import (
     Blob,
+    Field,
     Scalar,
     ScalarVector,
-    Slot,
     String,
     Table,
     TableVector,
@@ -32,7 +33,7 @@ from onearena.flatbuf.schema import (
 )
 
 _MAX_BUFFER_BYTES = (1 << 31) - 1
-_SCALARS = {letter: struct.Struct("<" + letter) for letter in "?bBhHiIqQfd"}
+_SCALARS = {letter: struct.Struct("<" + letter) for letter in "fd"}
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ def _check_size(size_bytes: int) -> None:
 
 def _is_default(value: Any, field: Scalar) -> bool:
     """True when the field may be left out. Compares bits: -0.0 is not 0.0, NaN is NaN."""
+    if field.format not in "fd":
+        return bool(value == field.default)
     packer = _SCALARS[field.format]
     return packer.pack(value) == packer.pack(field.default)
 
@@ -110,32 +113,22 @@ class _Encoder:
 
     def _table(self, value: Any) -> int:
         """Writes one table and all it points to; returns its position."""
-        present = _present_parts(value)
-        layout, table_bytes = _layout(present)
-        count = max((part.slot for part in present), default=-1) + 1
-        slots = [0] * count
-        for part, inside in layout:
-            slots[part.slot] = inside
-        vtable = struct.pack(f"<HH{count}H", 4 + 2 * count, table_bytes, *slots)
-        vtable_at = self._vtables.get(vtable)
+        present, values = _present(value)
+        layout = _layout(type(value), present)
+        vtable_at = self._vtables.get(layout.vtable)
         if vtable_at is None:
             self._align(2)
-            vtable_at = self._vtables[vtable] = len(self._out)
-            self._out += vtable
-        self._align(8 if any(part.width == 8 for part in present) else 4)
+            vtable_at = self._vtables[layout.vtable] = len(self._out)
+            self._out += layout.vtable
+        self._align(layout.alignment)
         position = len(self._out)
-        self._out += bytes(table_bytes)
-        struct.pack_into("<i", self._out, position, position - vtable_at)
-        for part, inside in layout:
-            if part.format is not None:
-                _SCALARS[part.format].pack_into(self._out, position + inside, part.value)
-        for part, inside in layout:
-            if part.format is None:
-                self._child(position + inside, part)
+        stored = [0 if is_child else values[at] for at, is_child in layout.order]
+        self._out += layout.packer.pack(position - vtable_at, *stored)
+        for field, at, inside in layout.children:
+            self._child(position + inside, field, values[at])
         return position
 
-    def _child(self, at: int, part: _Part) -> None:
-        field, value = part.field, part.value
+    def _child(self, at: int, field: Field, value: Any) -> None:
         if isinstance(field, Table | Union):
             self._point(at, self._table(value))
         elif isinstance(field, TableVector):
@@ -171,42 +164,95 @@ class _Encoder:
         self._out += struct.pack("<I", len(raw)) + raw + b"\0"
 
 
+_Present = tuple[int, ...]
+"""Positions among a class's fields of those that are stored in one of its tables."""
+
+
+def _present(value: Any) -> tuple[_Present, list[Any]]:
+    """Which fields of a table are stored, and what in each of their slots, a union's tag first."""
+    present: list[int] = []
+    values: list[Any] = []
+    for index, slot in enumerate(slots_of(type(value))):
+        field, stored = slot.field, getattr(value, slot.name)
+        if isinstance(field, Scalar):
+            if _is_default(stored, field):
+                continue
+        elif stored is None:
+            continue
+        elif isinstance(field, Union):
+            values.append(field.members.index(type(stored)) + 1)
+        present.append(index)
+        values.append(stored)
+    return tuple(present), values
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How tables with the same fields present are stored.
+
+    Attributes:
+        packer: packs the whole table: the distance to the vtable, then what `order` says.
+        order: in the order of the bytes, the position among the values, and whether it is a
+            reference, which is filled in later.
+        children: the references: field, position among the values, place inside the table.
+    """
+
+    vtable: bytes
+    packer: struct.Struct
+    alignment: int
+    order: tuple[tuple[int, bool], ...]
+    children: tuple[tuple[Field, int, int], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One present slot of a table; `format` is None for a reference."""
+    """One stored slot of a table; `format` is None for a reference."""
 
     slot: int
     width: int
     format: str | None
-    field: Any
-    value: Any
+    field: Field
+    position: int
 
 
-def _present_parts(value: Any) -> list[_Part]:
+@cache
+def _layout(cls: type[Any], present: _Present) -> _Layout:
+    parts = _parts(cls, present)
+    placed, table_bytes = _place(parts)
+    slots = [0] * (max((part.slot for part in parts), default=-1) + 1)
+    for part, inside in placed:
+        slots[part.slot] = inside
+    count = len(slots)
+    packing, end = "<i", 4
+    in_order = sorted(placed, key=lambda entry: entry[1])
+    for part, inside in in_order:
+        packing += "x" * (inside - end) + (part.format or "I")
+        end = inside + part.width
+    return _Layout(
+        struct.pack(f"<HH{count}H", 4 + 2 * count, table_bytes, *slots),
+        struct.Struct(packing),
+        8 if any(part.width == 8 for part in parts) else 4,
+        tuple((part.position, part.format is None) for part, _ in in_order),
+        tuple((part.field, part.position, at) for part, at in placed if part.format is None),
+    )
+
+
+def _parts(cls: type[Any], present: _Present) -> list[_Part]:
     parts: list[_Part] = []
-    for slot in slots_of(type(value)):
-        parts.extend(_parts_of(slot, getattr(value, slot.name)))
+    for index in present:
+        slot = slots_of(cls)[index]
+        field, number = slot.field, slot.slot
+        if isinstance(field, Scalar):
+            parts.append(_Part(number, width_of(field.format), field.format, field, len(parts)))
+            continue
+        if isinstance(field, Union):
+            parts.append(_Part(number, 1, "B", field, len(parts)))
+            number += 1
+        parts.append(_Part(number, 4, None, field, len(parts)))
     return parts
 
 
-def _parts_of(slot: Slot, value: Any) -> tuple[_Part, ...]:
-    field = slot.field
-    if isinstance(field, Scalar):
-        if _is_default(value, field):
-            return ()
-        return (_Part(slot.slot, width_of(field.format), field.format, field, value),)
-    if value is None:
-        return ()
-    if isinstance(field, Union):
-        tag = field.members.index(type(value)) + 1
-        return (
-            _Part(slot.slot, 1, "B", field, tag),
-            _Part(slot.slot + 1, 4, None, field, value),
-        )
-    return (_Part(slot.slot, 4, None, field, value),)
-
-
-def _layout(parts: list[_Part]) -> tuple[list[tuple[_Part, int]], int]:
+def _place(parts: list[_Part]) -> tuple[list[tuple[_Part, int]], int]:
     """Offsets inside the table, widest first so that nothing needs padding but the front."""
     has_wide = any(part.width == 8 for part in parts)
     position = 8 if has_wide else 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import struct
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 ScalarFormat = Literal["?", "b", "B", "h", "H", "i", "I", "q", "Q", "f", "d"]
@@ -147,6 +148,7 @@ def _width(slots: tuple[Slot, ...]) -> int:
     return slots[-1].slot + (2 if isinstance(slots[-1].field, Union) else 1)
 
 
+@cache
 def width_of(format: ScalarFormat) -> int:
     """Size of a scalar in bytes."""
     return struct.calcsize("<" + format)

@@ -13,7 +13,7 @@ from onearena.errors import UsageError
 from onearena.pte import PteFile, open_pte
 from onearena.runtime.flow import method_flow
 from onearena.runtime.inputplan import InputPlan
-from onearena.runtime.jobs import DEFAULT_TIMEOUT_S, run_job
+from onearena.runtime.jobs import DEFAULT_TIMEOUT_S, Tell, run_job
 from onearena.runtime.planning import input_files, plan_inputs
 from onearena.runtime.signature import SizeSet, select_plans, signature_of
 from onearena.runtime.workspace import WorkspaceMeasurement, measure_planned
@@ -120,6 +120,7 @@ def compare(
     seed: int = 0,
     measure: bool = True,
     timeout_s: float = DEFAULT_TIMEOUT_S,
+    progress: Tell | None = None,
 ) -> CompareReport:
     """Runs both programs on the same inputs and compares what comes out bit for bit.
 
@@ -135,6 +136,7 @@ def compare(
         measure: whether to measure workspaces and to time further runs; without, the times
             are those of the compared runs.
         timeout_s: seconds each child process may take.
+        progress: is told from time to time what is being done.
 
     Raises:
         UsageError: the programs cannot be compared, or the inputs do not suit them.
@@ -158,7 +160,9 @@ def compare(
             "runs": runs,
             "measure": measure,
         }
-        result = run_job("compare", job, timeout_s=timeout_s)
+        result = run_job("compare", job, timeout_s=timeout_s, tell=progress)
+        if measure and progress is not None:
+            progress("measuring workspaces")
         measured = _measure(paths, plans, timeout_s) if measure else (None, None)
     return CompareReport(
         a=os.fspath(a),

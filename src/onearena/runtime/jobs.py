@@ -12,6 +12,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from onearena.runtime.nativelog import last_message, printable
 DEFAULT_TIMEOUT_S = 1800.0
 JOB, RESULT, PROGRESS, OUTPUT = "job.json", "result.json", "progress.json", "output.txt"
 _LOG_BYTES = 64 * 1024
+_TELL_EVERY_S = 0.2
 _START = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     "from onearena.runtime.worker import main; sys.exit(main(sys.argv[2]))"
@@ -47,13 +50,20 @@ class Progress:
     log: str | None = None
 
 
-def run_job(kind: str, job: dict[str, Any], *, timeout_s: float) -> dict[str, Any]:
+Tell = Callable[[str], None]
+"""Is told from time to time what is being done."""
+
+
+def run_job(
+    kind: str, job: dict[str, Any], *, timeout_s: float, tell: Tell | None = None
+) -> dict[str, Any]:
     """Does one job in a child process and returns its result.
 
     Args:
         kind: one of the jobs that :mod:`onearena.runtime.worker` knows.
         job: its arguments, as JSON objects.
         timeout_s: seconds after which the child is killed.
+        tell: is told what the child does.
 
     Raises:
         OnearenaError: what the child raised, as the same class.
@@ -63,7 +73,7 @@ def run_job(kind: str, job: dict[str, Any], *, timeout_s: float) -> dict[str, An
     with tempfile.TemporaryDirectory(prefix="onearena-") as name:
         directory = Path(name)
         (directory / JOB).write_text(json.dumps({"kind": kind, "job": job}), encoding="utf-8")
-        code = _run_child(directory, timeout_s)
+        code = _run_child(directory, timeout_s, tell or (lambda _: None))
         if code != 0:
             raise _death(directory, code)
         result: dict[str, Any] = json.loads((directory / RESULT).read_text(encoding="utf-8"))
@@ -72,24 +82,39 @@ def run_job(kind: str, job: dict[str, Any], *, timeout_s: float) -> dict[str, An
         return result
 
 
-def _run_child(directory: Path, timeout_s: float) -> int:
+def _run_child(directory: Path, timeout_s: float, tell: Tell) -> int:
     command = [sys.executable, "-c", _START, json.dumps(sys.path), str(directory)]
     with open(directory / OUTPUT, "wb") as output:
         try:
-            finished = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                timeout=timeout_s,
-                check=False,
+            child = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output
             )
+        except OSError as error:
+            raise ExecutionError(f"no child process: {error.strerror}") from error
+        try:
+            return _wait(child, directory, time.monotonic() + timeout_s, tell)
         except subprocess.TimeoutExpired:
             doing = _progress(directory).doing
             raise JobTimeoutError(f"{doing}: not done after {timeout_s:g} s") from None
-        except OSError as error:
-            raise ExecutionError(f"no child process: {error.strerror}") from error
-    return finished.returncode
+        finally:
+            child.kill()
+            child.wait()
+
+
+def _wait(child: subprocess.Popen[bytes], directory: Path, deadline: float, tell: Tell) -> int:
+    """The exit code.
+
+    Raises:
+        subprocess.TimeoutExpired: the child is still running at the deadline.
+    """
+    while True:
+        left = deadline - time.monotonic()
+        try:
+            return child.wait(max(0.0, min(left, _TELL_EVERY_S)))
+        except subprocess.TimeoutExpired:
+            if left <= _TELL_EVERY_S:
+                raise
+            tell(_progress(directory).doing)
 
 
 def _death(directory: Path, code: int) -> ExecutionError:

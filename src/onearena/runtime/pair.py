@@ -88,7 +88,9 @@ class _Trial:
         """The same sequence of runs on both sides, so that state develops in step."""
         for run in range(runs):
             inputs = self.source.inputs(run), self.source.inputs(run)
-            a, b, *seconds = self.pair.run(self.method, inputs, f"run {run}", b_first=run % 2 == 1)
+            a, b, *seconds = self.pair.run(
+                self.method, inputs, f"run {run} of {runs}", b_first=run % 2 == 1
+            )
             self.outputs = len(a)
             self.seconds.append((seconds[0], seconds[1]))
             found = compare_outputs(a, b)
@@ -108,7 +110,9 @@ class _Trial:
             if enough and time.perf_counter() > deadline:
                 break
             b_first = len(self.seconds) % 2 == 1
-            *_, a, b = self.pair.run(self.method, inputs, "a timed run", b_first=b_first)
+            *_, a, b = self.pair.run(
+                self.method, inputs, f"timed pair {len(self.seconds)}", b_first=b_first
+            )
             self.seconds.append((a, b))
 
     def result(self, runs: int, plan: InputPlan) -> dict[str, Any]:
