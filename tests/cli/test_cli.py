@@ -217,7 +217,7 @@ def test_inspect_can_measure(
     source = spread_out(tmp_path)
     for found, reason in ((4096, None), (None, "no runtime here")):
         monkeypatch.setattr(
-            "onearena.pipeline.measure_workspace",
+            "onearena.runtime.workspace.measure_workspace",
             lambda path, method, found=found, reason=reason: SimpleNamespace(
                 bytes=found, reason=reason
             ),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from onearena.errors import UnsupportedError
@@ -215,8 +214,17 @@ class _Part:
     position: int
 
 
-@cache
+_layouts: dict[tuple[type[Any], _Present], _Layout] = {}
+
+
 def _layout(cls: type[Any], present: _Present) -> _Layout:
+    known = _layouts.get((cls, present))
+    if known is None:
+        known = _layouts[cls, present] = _make_layout(cls, present)
+    return known
+
+
+def _make_layout(cls: type[Any], present: _Present) -> _Layout:
     parts = _parts(cls, present)
     placed, table_bytes = _place(parts)
     slots = [0] * (max((part.slot for part in parts), default=-1) + 1)
