@@ -27,6 +27,18 @@ class PlanError(OnearenaError):
     """A planning problem is malformed, or no plan satisfies it."""
 
 
+class InfeasibleError(PlanError):
+    """No plan satisfies the problem; `buffers` are a few ids that already make it impossible."""
+
+    def __init__(self, message: str, buffers: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.buffers = buffers
+
+
+class PlanTimeoutError(PlanError):
+    """No plan was found within the time limit, and none was proven impossible."""
+
+
 class VerificationError(OnearenaError):
     """A plan or a rewritten file failed verification; nothing was written."""
 

@@ -9,21 +9,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from onearena.lifetime import Lifetime
+from onearena.lifetime import Interval, Lifetime
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """During `lifetime` only [start_byte, end_byte) of a buffer is occupied."""
+
+    lifetime: Interval
+    start_byte: int
+    end_byte: int
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A block of memory of one arena.
+    """A block of memory.
 
     Attributes:
         id: position in `Problem.buffers`.
-        size_bytes: positive.
-        alignment: a power of two that divides the offset.
+        size_bytes: not negative; a buffer of 0 bytes collides with nothing.
+        alignment: a positive number that divides the offset.
         arena: which arena it lives in.
         lifetime: when it is alive; empty for memory that must exist but holds nothing.
         offset: the offset it must have, or None.
         name: for messages.
+        windows: inside the lifetime, when only a part of it is occupied; apart from each other.
+        region: the range of bytes that it must lie in, or None for the whole arena.
+        is_last: nothing that is alive at the same step may lie above it.
+        arenas: other arenas that it may lie in besides `arena`.
+        hint: its offset in an earlier plan, from which a planner may start, or None.
     """
 
     id: int
@@ -33,6 +47,26 @@ class Buffer:
     lifetime: Lifetime
     offset: int | None = None
     name: str = ""
+    windows: tuple[Window, ...] = ()
+    region: Interval | None = None
+    is_last: bool = False
+    arenas: tuple[int, ...] = ()
+    hint: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What an arena lies in.
+
+    Attributes:
+        arena: its number.
+        capacity_bytes: how many bytes it has, or None for any number.
+        weight: the cost of a byte of its height, a positive integer.
+    """
+
+    arena: int
+    capacity_bytes: int | None = None
+    weight: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +95,8 @@ class Problem:
 
     @cached_property
     def arenas(self) -> tuple[int, ...]:
-        """The arenas that have buffers, ascending."""
-        return tuple(sorted({buffer.arena for buffer in self.buffers}))
+        """The arenas that may hold buffers, ascending."""
+        return tuple(sorted({a for b in self.buffers for a in (b.arena, *b.arenas)}))
 
     @cached_property
     def group_of(self) -> Mapping[int, int]:
@@ -79,12 +113,16 @@ class Plan:
         height_bytes: by arena, the end of the last byte used.
         lower_bound_bytes: by arena; no plan of this problem is smaller.
         method: which planner found it.
+        optimal: whether it is proven that no plan of this problem is better.
+        arenas: by buffer id, the arena; empty when every buffer lies in its own `arena`.
     """
 
     offsets: tuple[int, ...]
     height_bytes: Mapping[int, int]
     lower_bound_bytes: Mapping[int, int]
     method: str
+    optimal: bool = False
+    arenas: tuple[int, ...] = ()
 
     @property
     def total_bytes(self) -> int:

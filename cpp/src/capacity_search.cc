@@ -1,0 +1,165 @@
+#include "capacity_search.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "first_fit.h"
+
+namespace onearena::internal {
+namespace {
+
+struct Start {
+  const char* keys;
+  double noise;
+};
+// Found by trying many: no single order is good on all problems. Letters: see Features::order.
+constexpr Start kStarts[] = {{"alp", 0}, {"lap", 0},   {"pal", 0},   {"pla", 0},
+                             {"s", 0.3}, {"a", 0.3},   {"lap", 0.3}, {"pl", 0.3}};
+constexpr int64_t kFirstNodes = 4;  // per unit
+
+}  // namespace
+
+CapacitySearch::CapacitySearch(const Layout& layout, const Conflicts& conflicts,
+                               const Features& features, int64_t capacity,
+                               const SolverOptions& options, const Limits& limits)
+    : layout_(layout),
+      conflicts_(conflicts),
+      features_(features),
+      capacity_(capacity),
+      options_(options),
+      limits_(limits) {
+  is_impossible_ = !settle_last_units();
+  if (is_impossible_) return;
+  peel();
+  for (const Start& start : kStarts) slots_.push_back({start.keys, start.noise, nullptr, {}, {}});
+}
+
+// A unit that nothing may lie above goes to the very end; what is alive with it must end below.
+bool CapacitySearch::settle_last_units() {
+  for (size_t u = 0; u < layout_.units.size(); ++u) {
+    const Unit& unit = layout_.units[u];
+    if (!unit.is_last || unit.pieces.empty()) continue;
+    last_.push_back(static_cast<int32_t>(u));
+    const int64_t start = align_down(
+        std::min({capacity_ - unit.size, unit.highest, unit.reach - unit.size}), unit.modulus,
+        unit.residue);
+    if (start < unit.lowest) return false;
+    for (int64_t j = conflicts_.starts[u]; j < conflicts_.starts[u + 1]; ++j) {
+      Unit& other = layout_.units[conflicts_.others[j]];
+      if (other.is_last) return false;  // each would have to lie above the other
+      other.reach = std::min(other.reach, start);
+    }
+  }
+  return true;
+}
+
+// How many origins of `unit` the other can block, wherever it lies.
+int64_t CapacitySearch::blocked(int32_t unit, int32_t other) const {
+  const int64_t width = layout_.units[unit].size + layout_.units[other].size - 1;
+  const int64_t modulus = layout_.units[unit].modulus;
+  return (width + modulus - 1) / modulus;
+}
+
+int64_t CapacitySearch::places(int32_t unit) const {
+  const Unit& it = layout_.units[unit];
+  const int64_t top = std::min({it.highest, it.reach - it.size, capacity_ - it.size});
+  return top < it.lowest ? 0 : (top - it.lowest) / it.modulus + 1;
+}
+
+// Takes away, again and again, a unit that finds a place wherever the others lie.
+void CapacitySearch::peel() {
+  const size_t count = layout_.units.size();
+  std::vector<int64_t> blocked_places(count);
+  std::vector<bool> is_gone(count);
+  std::vector<int32_t> ready;
+  for (int32_t unit : last_) is_gone[unit] = true;
+  for (size_t u = 0; u < count; ++u) {
+    for (int64_t j = conflicts_.starts[u]; j < conflicts_.starts[u + 1]; ++j) {
+      if (!is_gone[conflicts_.others[j]]) blocked_places[u] += blocked(u, conflicts_.others[j]);
+    }
+  }
+  auto check = [&](int32_t unit) {
+    if (!is_gone[unit] && blocked_places[unit] < places(unit)) {
+      is_gone[unit] = true;
+      ready.push_back(unit);
+    }
+  };
+  if (!(options_.switched_off & kNoPeeling)) {
+    for (size_t u = 0; u < count; ++u) check(static_cast<int32_t>(u));
+    for (size_t next = 0; next < ready.size(); ++next) {
+      const int32_t unit = ready[next];
+      for (int64_t j = conflicts_.starts[unit]; j < conflicts_.starts[unit + 1]; ++j) {
+        const int32_t other = conflicts_.others[j];
+        blocked_places[other] -= blocked(other, unit);
+        check(other);
+      }
+    }
+  }
+  peeled_.assign(ready.rbegin(), ready.rend());
+  for (size_t u = 0; u < count; ++u) {
+    if (!is_gone[u]) core_.push_back(static_cast<int32_t>(u));
+  }
+}
+
+Outcome CapacitySearch::advance(int32_t round, int64_t node_limit) {
+  if (is_impossible_) return Outcome::kNone;
+  const int64_t per_slot = std::min(
+      node_limit / static_cast<int64_t>(slots_.size()) + 1,
+      (kFirstNodes * static_cast<int64_t>(core_.size()) + 16) << std::min(round, 40));
+  std::atomic<size_t> next{0};
+  std::atomic<size_t> winner{slots_.size()};  // the first slot that has an answer
+  auto work = [&] {
+    for (size_t k = next++; k < slots_.size() && k < winner; k = next++) {
+      run_slot(slots_[k], static_cast<int32_t>(k), round, per_slot);
+      if (slots_[k].outcome == Outcome::kStopped) continue;
+      size_t seen = winner;
+      while (k < seen && !winner.compare_exchange_weak(seen, k)) {
+      }
+    }
+  };
+  std::vector<std::thread> helpers;
+  const int32_t threads = std::min<int32_t>(options_.threads, int32_t(slots_.size()));
+  for (int32_t t = 1; t < threads; ++t) helpers.emplace_back(work);
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  nodes_ = 0;
+  for (const Slot& slot : slots_) nodes_ += slot.valley ? slot.valley->nodes() : 0;
+  if (winner == slots_.size()) return Outcome::kStopped;
+  const Slot& slot = slots_[winner];
+  if (slot.outcome == Outcome::kFound) {
+    finish(*slot.valley);
+    method_ = "exact search by " + slot.keys;
+  }
+  return slot.outcome;
+}
+
+// Only slots before the winner decide, so the answer does not depend on how many threads there are.
+void CapacitySearch::run_slot(Slot& slot, int32_t number, int32_t round, int64_t node_limit) {
+  if (!slot.valley) {
+    slot.valley = make_valley(layout_, core_, capacity_, options_.switched_off, limits_);
+  }
+  if (slot.priority.empty() || slot.noise > 0) {
+    const uint64_t seed = options_.seed * 1'000'003 + uint64_t(number) * 1009 + uint64_t(round);
+    const std::vector<int32_t> order = features_.order(slot.keys, slot.noise, seed);
+    std::vector<int32_t> rank(order.size());
+    for (size_t k = 0; k < order.size(); ++k) rank[order[k]] = static_cast<int32_t>(k);
+    slot.priority.clear();
+    for (int32_t unit : core_) slot.priority.push_back(rank[unit]);
+  }
+  slot.outcome = slot.valley->search(slot.priority, node_limit);
+}
+
+// Adds the peeled units to the plan of the core, then the last ones.
+void CapacitySearch::finish(const Valley& valley) {
+  const std::vector<int64_t> found = valley.origins();
+  std::vector<int64_t> start(layout_.units.size(), kNowhere);
+  for (size_t k = 0; k < core_.size(); ++k) start[core_[k]] = found[k];
+  std::vector<int32_t> rest = peeled_;
+  rest.insert(rest.end(), last_.begin(), last_.end());
+  FirstFit completion(layout_, conflicts_);
+  completion.complete(start, rest, capacity_ + 1);
+  origins_ = completion.origins();
+}
+
+}  // namespace onearena::internal
