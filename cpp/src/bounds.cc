@@ -38,27 +38,6 @@ void for_each_width(const Unit& unit, Add add) {
   }
 }
 
-// The second of each pair, less the sections at which a first is alive: flat units only, others
-// are left out altogether.
-Layout without_shared(const Layout& layout, const UnitPairs& pairs) {
-  Layout result = layout;
-  for (const auto& [first, second] : pairs) {
-    std::vector<Piece> left;
-    for (Piece piece : result.units[second].pieces) {
-      for (const Piece& other : layout.units[first].pieces) {
-        if (other.end <= piece.begin || other.begin >= piece.end) continue;
-        if (piece.begin < other.begin) {
-          left.push_back({piece.begin, other.begin, piece.low, piece.high});
-        }
-        piece.begin = std::min(piece.end, other.end);
-      }
-      if (piece.begin < piece.end) left.push_back(piece);
-    }
-    result.units[second].pieces = std::move(left);
-  }
-  return result;
-}
-
 // The alignment that all positions have in common.
 int64_t common_alignment(const Layout& layout) {
   int64_t common = 0;
@@ -125,6 +104,40 @@ int64_t release_bound(const Layout& layout) {
 }
 
 }  // namespace
+
+UnitPairs unit_pairs(const Problem& problem, const Layout& layout) {
+  std::vector<int32_t> unit_of(problem.buffers.size(), -1);
+  for (size_t u = 0; u < layout.units.size(); ++u) {
+    for (const Member& member : layout.units[u].members) {
+      unit_of[member.buffer] = static_cast<int32_t>(u);
+    }
+  }
+  UnitPairs pairs;
+  for (const Pair& pair : problem.pairs) {
+    const int32_t a = unit_of[pair.first], b = unit_of[pair.second];
+    if (a >= 0 && b >= 0 && a != b) pairs.emplace_back(a, b);
+  }
+  return pairs;
+}
+
+Layout without_shared(const Layout& layout, const UnitPairs& pairs) {
+  Layout result = layout;
+  for (const auto& [first, second] : pairs) {
+    std::vector<Piece> left;
+    for (Piece piece : result.units[second].pieces) {
+      for (const Piece& other : layout.units[first].pieces) {
+        if (other.end <= piece.begin || other.begin >= piece.end) continue;
+        if (piece.begin < other.begin) {
+          left.push_back({piece.begin, other.begin, piece.low, piece.high, piece.is_last});
+        }
+        piece.begin = std::min(piece.end, other.end);
+      }
+      if (piece.begin < piece.end) left.push_back(piece);
+    }
+    result.units[second].pieces = std::move(left);
+  }
+  return result;
+}
 
 std::vector<int64_t> section_loads(const Layout& layout, const UnitPairs& pairs) {
   if (!pairs.empty()) return section_loads(without_shared(layout, pairs));

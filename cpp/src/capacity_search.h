@@ -23,7 +23,7 @@ class CapacitySearch {
   CapacitySearch(const Layout& layout, const Conflicts& conflicts, const Features& features,
                  int64_t capacity, const SolverOptions& options, const Limits& limits);
 
-  // Searches from every starting point with a node limit that doubles with the round, at most
+  // Searches from every starting point, with a node limit that depends on the round, at most
   // `node_limit` nodes in all.
   Outcome advance(int32_t round, int64_t node_limit);
 

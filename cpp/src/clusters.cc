@@ -53,7 +53,9 @@ Clusters find_clusters(const Problem& problem) {
   const Layout layout = build_layout(problem, all, none, contradiction);
   clusters.conflict = contradiction.buffers;
   clusters.section_count = layout.section_count;
-  for (const Unit& unit : layout.units) {
+  // Pairs may share only in one memory; counting as if they always do keeps the bounds valid.
+  const Layout trimmed = without_shared(layout, unit_pairs(problem, layout));
+  for (const Unit& unit : trimmed.units) {
     Cluster cluster;
     for (const Member& member : unit.members) cluster.buffers.push_back(member.buffer);
     cluster.allowed = allowed_memories(problem, cluster.buffers);

@@ -48,10 +48,10 @@ struct Entry {
 };
 
 // Where `a` must not be relative to `b`, for one piece of each.
-Entry entry_of(const Layout& layout, int32_t a, const Piece& p, int32_t b, const Piece& q) {
+Entry entry_of(int32_t a, const Piece& p, int32_t b, const Piece& q) {
   int64_t low = q.low - p.high, high = q.high - p.low;
-  if (layout.units[a].is_last) low = -kInfinity;  // never below the other's top
-  if (layout.units[b].is_last) high = kInfinity;          // never above the last one's bottom
+  if (p.is_last) low = -kInfinity;  // never below the other's top
+  if (q.is_last) high = kInfinity;  // never above the last one's bottom
   return {a, b, low, high};
 }
 
@@ -83,8 +83,8 @@ Conflicts find_conflicts(const Layout& layout) {
   sweep(layout, [&](int32_t a, int32_t p, int32_t b, int32_t q) {
     const Piece& one = layout.units[a].pieces[p];
     const Piece& other = layout.units[b].pieces[q];
-    entries.push_back(entry_of(layout, a, one, b, other));
-    entries.push_back(entry_of(layout, b, other, a, one));
+    entries.push_back(entry_of(a, one, b, other));
+    entries.push_back(entry_of(b, other, a, one));
   });
   // pieces of one unit give the same entry again and again
   bool has_many = false;

@@ -20,9 +20,9 @@ Features::Features(const Layout& layout, const std::vector<int64_t>& loads)
     most.push_back(std::move(next));
   }
   for (const Unit& unit : layout.units) {
-    int64_t length = 0, peak = 0, birth = INT32_MAX, death = 0;
+    int64_t sections = 0, peak = 0, birth = INT32_MAX, death = 0;
     for (const Piece& piece : unit.pieces) {
-      length += piece.end - piece.begin;
+      sections += piece.end - piece.begin;
       birth = std::min<int64_t>(birth, piece.begin);
       death = std::max<int64_t>(death, piece.end);
       size_t k = 0;
@@ -30,9 +30,10 @@ Features::Features(const Layout& layout, const std::vector<int64_t>& loads)
       peak = std::max({peak, most[k][piece.begin], most[k][piece.end - (int64_t{1} << k)]});
     }
     size_.push_back(static_cast<double>(unit.size));
-    length_.push_back(static_cast<double>(length));
-    area_.push_back(static_cast<double>(unit.size) * static_cast<double>(length));
+    length_.push_back(static_cast<double>(unit.duration));
+    area_.push_back(static_cast<double>(unit.size) * static_cast<double>(unit.duration));
     peak_.push_back(static_cast<double>(peak));
+    sections_.push_back(static_cast<double>(sections));
     birth_.push_back(-static_cast<double>(birth));
     death_.push_back(static_cast<double>(death));
   }
@@ -46,6 +47,7 @@ std::vector<int32_t> Features::order(const std::string& keys, double noise, uint
                           : key == 'l' ? length_
                           : key == 'a' ? area_
                           : key == 'p' ? peak_
+                          : key == 'c' ? sections_
                           : key == 'b' ? birth_
                                        : death_;
     values.push_back(feature);

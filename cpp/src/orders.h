@@ -20,14 +20,14 @@ class Features {
  public:
   Features(const Layout& layout, const std::vector<int64_t>& loads);
 
-  // `keys`: letters of features, the most important first: size, length (sections), area, peak
-  // (the largest load that the unit meets), birth (early first), death (late first). With
+  // `keys`: letters of features, the most important first: size, length (of life), area, peak
+  // (the largest load that the unit meets), sections, birth (early first), death (late first). With
   // `noise`, each feature is multiplied by its own random factor in [1 - noise, 1 + noise].
   std::vector<int32_t> order(const std::string& keys, double noise = 0, uint64_t seed = 0) const;
 
  private:
   int32_t count_;
-  std::vector<double> size_, length_, area_, peak_, birth_, death_;
+  std::vector<double> size_, length_, area_, peak_, sections_, birth_, death_;
 };
 
 }  // namespace onearena::internal

@@ -71,6 +71,9 @@ Replanner::Replanner(const Problem& problem, const Options& options, Plan* first
   Impl& my = *impl_;
   std::vector<int32_t> chosen(problem.buffers.size());
   std::iota(chosen.begin(), chosen.end(), 0);
+  // what is empty now may not be later
+  Problem structure = problem;
+  for (Buffer& buffer : structure.buffers) buffer.size = std::max<int64_t>(buffer.size, 1);
   // pairs that share in the first plan share for good
   std::vector<bool> merged(problem.pairs.size());
   for (size_t k = 0; k < problem.pairs.size(); ++k) {
@@ -80,7 +83,7 @@ Replanner::Replanner(const Problem& problem, const Options& options, Plan* first
   }
   internal::Contradiction contradiction;
   const internal::Layout layout =
-      internal::build_layout(problem, chosen, merged, contradiction);
+      internal::build_layout(structure, chosen, merged, contradiction);
   refuse(!contradiction.buffers.empty(), "its constraints contradict each other");
   const internal::Conflicts conflicts = internal::find_conflicts(layout);
   my.count = static_cast<int32_t>(layout.units.size());

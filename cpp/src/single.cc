@@ -56,7 +56,9 @@ class Single {
       result_.bound = std::min(result_.bound, result_.height);
       result_.status = result_.height == result_.bound ? Status::kOptimal : Status::kFeasible;
     } else {
-      result_.status = result_.bound > capacity_ ? Status::kInfeasible : Status::kTimeout;
+      const bool is_impossible = (is_exhaustive && !may_be_possible_) || result_.bound > capacity_;
+      result_.status = is_impossible ? Status::kInfeasible : Status::kTimeout;
+      result_.bound = std::min(result_.bound, kInfinity);
     }
     return result_;
   }
@@ -81,6 +83,7 @@ class Single {
     options.switched_off = options_.switched_off;
     const Solved solved = solve(layout, options, limits_);
     result_.nodes += solved.nodes;
+    may_be_possible_ = may_be_possible_ || solved.status != Status::kInfeasible;
     keep(layout, solved);
     smallest_bound_ =
         std::min(smallest_bound_, std::min(solved.bound, kInfinity / layout.scale) * layout.scale);
@@ -111,6 +114,7 @@ class Single {
   std::vector<size_t> pairs_;
   SinglePlan result_;
   bool has_plan_ = false;
+  bool may_be_possible_ = false;
   int64_t smallest_bound_ = INT64_MAX;
 };
 
@@ -126,15 +130,7 @@ int64_t bound_single(const Problem& problem, const std::vector<int32_t>& chosen)
   Contradiction contradiction;
   const Layout layout = build_layout(problem, chosen, none, contradiction);
   if (!contradiction.buffers.empty()) return 0;
-  std::vector<int32_t> unit_of(problem.buffers.size(), -1);
-  for (size_t u = 0; u < layout.units.size(); ++u) {
-    for (const Member& member : layout.units[u].members) unit_of[member.buffer] = int32_t(u);
-  }
-  UnitPairs pairs;
-  for (const Pair& pair : problem.pairs) {
-    const int32_t a = unit_of[pair.first], b = unit_of[pair.second];
-    if (a >= 0 && b >= 0 && a != b) pairs.emplace_back(a, b);
-  }
+  const UnitPairs pairs = unit_pairs(problem, layout);
   return height_bound(layout, pairs) * layout.scale;
 }
 

@@ -28,14 +28,14 @@ class Solver {
       : layout_(layout),
         options_(options),
         limits_(limits),
-        bound_(height_bound(layout)),
+        capacity_(std::min(options.capacity, height_that_suffices(layout))),
         features_(layout, section_loads(layout)) {
     result_.height = kInfinity;
+    result_.bound = height_bound(layout);
   }
 
   Solved run() {
-    result_.bound = bound_;
-    if (bound_ > options_.capacity) return decide(Status::kInfeasible);
+    if (result_.bound > capacity_) return decide();
     if (count_meetings(layout_) > kMaxMeetings) {
       plan_large();
       return decide();
@@ -43,30 +43,35 @@ class Solver {
     conflicts_ = find_conflicts(layout_);
     first_fit_.emplace(layout_, conflicts_);
     try_orders();
-    if (!is_done()) round_bound();
+    if (!is_done()) result_.bound = round_to_reachable(layout_, result_.bound);
     if (!is_done()) search();
     return decide();
   }
 
  private:
-  bool is_done() const {
-    return result_.height <= (options_.fit_only ? options_.capacity : result_.bound);
+  // If there is a plan at all, there is one of this height: everything stacked above the highest
+  // place where something must be.
+  static int64_t height_that_suffices(const Layout& layout) {
+    int64_t start = 0, sum = 0;
+    for (const Unit& unit : layout.units) {
+      start = std::max(start, unit.lowest + unit.size);
+      sum += unit.size + unit.modulus;
+    }
+    return start + sum;
   }
+
+  bool has_plan() const { return !result_.origins.empty(); }
+  int64_t target() const { return options_.fit_only ? capacity_ : result_.bound; }
+  bool is_done() const { return result_.bound > capacity_ || result_.height <= target(); }
 
   Solved decide() {
-    if (result_.height > options_.capacity) {
-      const bool proven = result_.bound > options_.capacity;
-      return decide(proven ? Status::kInfeasible : Status::kTimeout);
+    if (has_plan()) {
+      result_.status =
+          result_.height <= result_.bound ? Status::kOptimal : Status::kFeasible;
+      return result_;
     }
-    return decide(result_.height <= result_.bound ? Status::kOptimal : Status::kFeasible);
-  }
-
-  Solved decide(Status status) {
-    result_.status = status;
-    if (status == Status::kInfeasible || status == Status::kTimeout) {
-      result_.origins.clear();
-      result_.height = 0;
-    }
+    result_.status = result_.bound > capacity_ ? Status::kInfeasible : Status::kTimeout;
+    result_.height = 0;
     return result_;
   }
 
@@ -84,30 +89,24 @@ class Solver {
 
   void try_orders() {
     for (const char* keys : kOrders) {
-      try_order(keys);
-      if (is_done() || limits_.reached() || (options_.switched_off & kNoFirstFit)) return;
-    }
-  }
-
-  void try_order(const char* keys) {
-    std::vector<int32_t> order = features_.order(keys);
-    // nothing may be put above a last unit later on, so these come last
-    std::stable_partition(order.begin(), order.end(),
-                          [&](int32_t unit) { return !layout_.units[unit].is_last; });
-    for (bool best_fit : {false, true}) {
-      const int64_t limit = std::min(result_.height, options_.capacity + 1);
-      if (first_fit_->place(order, best_fit, limit) >= 0) {
-        offer(first_fit_->origins(),
-              std::string(best_fit ? "best" : "first") + " fit by " + keys);
-        orders_.push_back({result_.height, order, best_fit});
-      } else if (orders_.empty()) {
-        spare_orders_.push_back({kInfinity, order, best_fit});
+      std::vector<int32_t> order = features_.order(keys);
+      // nothing may be put above a last unit later on, so these come last
+      std::stable_partition(order.begin(), order.end(),
+                            [&](int32_t unit) { return !layout_.units[unit].is_last; });
+      for (bool best_fit : {false, true}) {
+        try_order(order, best_fit, keys);
+        if (is_done() || limits_.reached()) return;
       }
-      if (is_done()) return;
+      if (options_.switched_off & kNoFirstFit) return;
     }
   }
 
-  void round_bound() { result_.bound = round_to_reachable(layout_, result_.bound); }
+  void try_order(const std::vector<int32_t>& order, bool best_fit, const char* keys) {
+    const int64_t height = first_fit_->place(order, best_fit, capacity_ + 1);
+    orders_.push_back({height < 0 ? kInfinity : height, order, best_fit});
+    if (height < 0) return;
+    offer(first_fit_->origins(), std::string(best_fit ? "best" : "first") + " fit by " + keys);
+  }
 
   bool may_search_exactly() const {
     if ((options_.switched_off & kNoValley) || layout_.units.size() > kMaxExactUnits) return false;
@@ -123,74 +122,86 @@ class Solver {
     } else if (!(options_.switched_off & kNoTight)) {
       search_tightly();
     }
-    if (!is_done() && result_.bound <= options_.capacity &&
-        !(options_.switched_off & kNoLocalSearch)) {
-      search_locally();
-    }
+    if (!is_done() && !(options_.switched_off & kNoLocalSearch)) search_locally();
   }
 
-  // From below: the smallest height that is not proven impossible. From above: something between
-  // it and the best plan. Both in turn, with growing effort.
+  // Heights are tried from below, where a plan would be optimal, and in the middle, where one is
+  // easier to find, in turn and with growing effort. What has no plan raises the bound.
   void search_exactly() {
+    if (!has_plan() && !find_any()) return;
     std::unique_ptr<CapacitySearch> low, high;
-    int32_t low_round = 0, high_round = 0;
-    while (!is_done() && !limits_.reached() && nodes_ < options_.node_limit) {
-      const int64_t target = options_.fit_only ? options_.capacity : result_.bound;
-      if (!low || low->capacity() != target) {
-        low = make_search(target);
+    int32_t low_round = 0, high_round = 0, patience = kPatience;
+    int64_t step = 0, aim = 0;
+    while (!is_done() && !is_over()) {
+      const int64_t top = result_.height - 1;
+      const int64_t wanted = std::min(result_.bound + step, top);
+      if (!low || low->capacity() != wanted) {
+        low = make_search(wanted);
         low_round = 0;
       }
-      if (advance(*low, low_round++)) continue;
-      if (low_round <= kHeadStart || options_.fit_only) continue;
-      const int64_t top = std::min(result_.height - 1, options_.capacity);
-      if (top <= result_.bound) continue;
-      const int64_t middle = result_.bound + (top - result_.bound + 1) / 2;
-      const int64_t aim = high_round < kPatience ? middle : top;
-      if (!high || high->capacity() != aim) {
-        if (high && high->capacity() > top) high_round = 0;
-        high = make_search(high_round < kPatience ? middle : top);
+      const Outcome outcome = advance(*low, low_round++);
+      // bounds that are easy to raise are raised in larger and larger steps
+      if (outcome == Outcome::kNone) step = 2 * step + 1;
+      if (outcome == Outcome::kFound || (step > 0 && low_round > kSteps)) step = 0;
+      if (outcome != Outcome::kStopped || low_round < kHeadStart || top <= wanted) continue;
+
+      if (!high || aim > top || aim <= result_.bound || high_round >= patience) {
+        const bool is_late = high && high_round >= patience && aim < top;
+        if (high && high_round >= patience && aim >= top) patience *= 2;
+        const int64_t from = is_late ? aim : result_.bound;
+        aim = from + (top - from + 1) / 2;
+        high = make_search(aim);
+        high_round = 0;
       }
-      if (advance(*high, high_round++)) high_round = 0;
+      if (advance(*high, high_round++) != Outcome::kStopped) high.reset();
     }
   }
 
-  static constexpr int32_t kHeadStart = 5;
-  static constexpr int32_t kPatience = 8;
+  // Is there a plan at all?
+  bool find_any() {
+    const std::unique_ptr<CapacitySearch> search = make_search(capacity_);
+    for (int32_t round = 0; !is_done() && !is_over(); ++round) {
+      if (advance(*search, round) != Outcome::kStopped) break;
+    }
+    return has_plan();
+  }
+
+  static constexpr int32_t kHeadStart = 3;
+  static constexpr int32_t kPatience = 15;
+  static constexpr int32_t kSteps = 3;
+
+  bool is_over() const { return limits_.reached() || nodes_ >= options_.node_limit; }
 
   std::unique_ptr<CapacitySearch> make_search(int64_t capacity) {
     return std::make_unique<CapacitySearch>(layout_, conflicts_, features_, capacity, options_,
                                             limits_);
   }
 
-  // True when the search is over: a plan was found, or none is possible.
-  bool advance(CapacitySearch& search, int32_t round) {
+  Outcome advance(CapacitySearch& search, int32_t round) {
     const int64_t before = search.nodes();
     const Outcome outcome = search.advance(round, options_.node_limit - nodes_);
     nodes_ += search.nodes() - before;
     result_.nodes = nodes_;
     if (outcome == Outcome::kFound) offer(search.origins(), search.method());
-    if (outcome == Outcome::kNone) {
-      result_.bound = std::max(result_.bound, search.capacity() + 1);
-      round_bound();
+    if (outcome == Outcome::kNone && search.capacity() >= result_.bound) {
+      result_.bound = round_to_reachable(layout_, search.capacity() + 1);
     }
-    return outcome != Outcome::kStopped;
+    return outcome;
   }
 
   void search_tightly() {
     const TightResult found =
-        search_tight(layout_, conflicts_, std::min(result_.height - 1, options_.capacity),
-                     result_.bound, options_.node_limit, limits_);
+        search_tight(layout_, conflicts_, std::min(result_.height - 1, capacity_), result_.bound,
+                     options_.node_limit, limits_);
     result_.nodes = nodes_ = found.nodes;
     if (!found.origins.empty()) offer(found.origins, "tight search");
     if (found.is_complete) result_.bound = std::max(result_.bound, found.bound);
   }
 
   void search_locally() {
-    auto& starts = orders_.empty() ? spare_orders_ : orders_;
-    if (starts.empty() || layout_.units.size() < 2) return;
+    if (orders_.empty() || layout_.units.size() < 2) return;
     LocalSearch local(layout_, conflicts_, options_.seed, options_.node_limit, limits_);
-    const int64_t target = options_.fit_only ? options_.capacity : result_.bound;
-    local.run(starts, std::min(result_.height, options_.capacity + 1), target);
+    local.run(orders_, std::min(result_.height, capacity_ + 1), target());
     if (!local.origins().empty()) offer(local.origins(), "local search");
   }
 
@@ -206,11 +217,11 @@ class Solver {
   const Layout& layout_;
   const SolverOptions& options_;
   const Limits& limits_;
-  const int64_t bound_;
+  const int64_t capacity_;
   Features features_;
   Conflicts conflicts_;
   std::optional<FirstFit> first_fit_;
-  std::vector<StartOrder> orders_, spare_orders_;
+  std::vector<StartOrder> orders_;
   Solved result_;
   int64_t nodes_ = 0;
 };

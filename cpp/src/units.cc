@@ -17,6 +17,7 @@ __extension__ typedef __int128 Wide;  // twice as wide as any number of a proble
 struct Part {
   Span life;
   Span bytes;
+  bool is_last;
 };
 
 std::vector<Part> parts_of(const Buffer& buffer) {
@@ -27,24 +28,25 @@ std::vector<Part> parts_of(const Buffer& buffer) {
             [](const Gap& a, const Gap& b) { return a.life.begin < b.life.begin; });
   int64_t from = buffer.life.begin;
   for (const Gap& gap : gaps) {
-    if (from < gap.life.begin) parts.push_back({{from, gap.life.begin}, {0, buffer.size}});
-    if (gap.bytes.begin < gap.bytes.end) parts.push_back({gap.life, gap.bytes});
+    if (from < gap.life.begin) parts.push_back({{from, gap.life.begin}, {0, buffer.size}, buffer.is_last});
+    if (gap.bytes.begin < gap.bytes.end) parts.push_back({gap.life, gap.bytes, buffer.is_last});
     from = gap.life.end;
   }
-  if (from < buffer.life.end) parts.push_back({{from, buffer.life.end}, {0, buffer.size}});
+  if (from < buffer.life.end) parts.push_back({{from, buffer.life.end}, {0, buffer.size}, buffer.is_last});
   return parts;
 }
 
 bool touch(const Span& a, const Span& b) { return a.begin < b.end && b.begin < a.end; }
 
-// Parts of two buffers, the second shifted by `shift` bytes, occupy a byte at one step.
+// Parts of two buffers, the second shifted by `shift` bytes, occupy a byte at one step, or lie above
+// one that is last.
 bool collide(const std::vector<Part>& first, const std::vector<Part>& second, int64_t shift) {
   for (const Part& a : first) {
     for (const Part& b : second) {
-      if (touch(a.life, b.life) && a.bytes.begin < b.bytes.end + shift &&
-          b.bytes.begin + shift < a.bytes.end) {
-        return true;
-      }
+      if (!touch(a.life, b.life)) continue;
+      const bool first_is_below = a.bytes.end <= b.bytes.begin + shift;
+      const bool second_is_below = b.bytes.end + shift <= a.bytes.begin;
+      if (!(first_is_below && !a.is_last) && !(second_is_below && !b.is_last)) return true;
     }
   }
   return false;
@@ -298,7 +300,8 @@ class Builder {
     for (const Member& member : unit.members) {
       for (const Part& part : parts_[member.buffer]) {
         unit.pieces.push_back({0, 0, part.bytes.begin / scale_ + member.delta,
-                               part.bytes.end / scale_ + member.delta});
+                               part.bytes.end / scale_ + member.delta, part.is_last});
+        unit.duration += part.life.end - part.life.begin;
       }
     }
   }
@@ -307,13 +310,14 @@ class Builder {
   static void join_pieces(Unit& unit) {
     auto& pieces = unit.pieces;
     std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
-      return std::tie(a.low, a.high, a.begin) < std::tie(b.low, b.high, b.begin);
+      return std::tie(a.low, a.high, a.is_last, a.begin) <
+             std::tie(b.low, b.high, b.is_last, b.begin);
     });
     size_t kept = 0;
     for (size_t k = 1; k < pieces.size(); ++k) {
       Piece& last = pieces[kept];
       if (pieces[k].low == last.low && pieces[k].high == last.high &&
-          pieces[k].begin <= last.end) {
+          pieces[k].is_last == last.is_last && pieces[k].begin <= last.end) {
         last.end = std::max(last.end, pieces[k].end);
       } else {
         pieces[++kept] = pieces[k];
@@ -321,7 +325,8 @@ class Builder {
     }
     if (!pieces.empty()) pieces.resize(kept + 1);
     for (const Piece& piece : pieces) {
-      unit.is_flat = unit.is_flat && piece.low == 0 && piece.high == unit.size;
+      unit.is_flat = unit.is_flat && piece.low == 0 && piece.high == unit.size &&
+                     piece.is_last == pieces[0].is_last;
     }
     std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
       return std::tie(a.begin, a.low, a.end) < std::tie(b.begin, b.low, b.end);

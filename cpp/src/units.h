@@ -19,6 +19,7 @@ struct Piece {
   int32_t end = 0;
   int64_t low = 0;
   int64_t high = 0;
+  bool is_last = false;  // nothing may lie above it in these sections
 };
 
 struct Unit {
@@ -30,9 +31,10 @@ struct Unit {
   int64_t lowest = 0;           // the origin lies in [lowest, highest]
   int64_t highest = kInfinity;
   int64_t reach = kInfinity;    // no byte may lie at or above this
+  int64_t duration = 0;         // steps at which something of it is occupied
   int64_t hint = kFree;
-  bool is_last = false;         // nothing alive may lie above it
-  bool is_flat = true;          // one piece or several, all of them [0, size)
+  bool is_last = false;         // some piece is last
+  bool is_flat = true;          // all pieces are [0, size), and all of them are last or none
 };
 
 // One memory's part of a problem, all byte counts divided by `scale`.

@@ -35,12 +35,10 @@ class Search final : public Valley {
     piece_starts_.push_back(static_cast<int32_t>(pieces_.size()));
     number_sections(layout.section_count);
     find_twins();
+    list_units();
     floor_.assign(sections_, 0);
-    lowest_.assign(sections_, 0);
-    total_.assign(sections_, 0);
     crossing_.assign(sections_ + 1, 0);
-    children_.assign(sections_, 0);
-    stack_.assign(sections_, 0);
+    mark_.assign(sections_, 0);
     result_.assign(count_, 0);
     order_.resize(count_);
     place_of_.resize(count_);
@@ -54,11 +52,18 @@ class Search final : public Valley {
     low_ = first_low_;
     std::iota(order_.begin(), order_.end(), 0);
     std::iota(place_of_.begin(), place_of_.end(), 0);
+    is_placed_.assign(count_, false);
+    total_.assign(sections_, 0);
+    for (int32_t unit = 0; unit < count_; ++unit) add_to_totals(unit, size_[unit]);
     trail_.clear();
     choices_.clear();
+    parts_.clear();
+    changed_.resize(count_);  // everything is new
+    std::iota(changed_.begin(), changed_.end(), 0);
+    depth_ = 0;
     stopped_ = false;
     limit_ = node_limit > INT64_MAX - nodes_ ? INT64_MAX : nodes_ + node_limit;
-    if (solve(0, count_, 0, sections_)) return Outcome::kFound;
+    if (solve(0, count_, 0, sections_, 0, kNobody)) return Outcome::kFound;
     return stopped_ ? Outcome::kStopped : Outcome::kNone;
   }
 
@@ -89,6 +94,7 @@ class Search final : public Valley {
   };
 
   static constexpr T kNoWall = std::numeric_limits<T>::max();
+  static constexpr int32_t kNobody = -1;
   static constexpr T kNone = std::numeric_limits<T>::max();
 
   // -- preparation ------------------------------------------------------------------------
@@ -157,6 +163,24 @@ class Search final : public Valley {
     }
   }
 
+  // Which units cover each section.
+  void list_units() {
+    section_starts_.assign(sections_ + 1, 0);
+    for (const Run& run : pieces_) {
+      for (int32_t s = run.begin; s < run.end; ++s) ++section_starts_[s + 1];
+    }
+    std::partial_sum(section_starts_.begin(), section_starts_.end(), section_starts_.begin());
+    std::vector<int32_t> next(section_starts_.begin(), section_starts_.end() - (sections_ ? 1 : 0));
+    section_units_.resize(section_starts_.back());
+    for (int32_t unit = 0; unit < count_; ++unit) {
+      for_sections(unit, [&](int32_t s) { section_units_[next[s]++] = unit; });
+    }
+  }
+
+  void add_to_totals(int32_t unit, T size) {
+    for_sections(unit, [&](int32_t s) { total_[s] += size; });
+  }
+
   // -- the trail ----------------------------------------------------------------------------
 
   void set_floor(int32_t section, T value) {
@@ -220,8 +244,9 @@ class Search final : public Valley {
 
   // -- one node -------------------------------------------------------------------------------
 
-  // Places the units order_[b, e), whose pieces lie in the sections [from, to).
-  bool solve(int32_t b, int32_t e, int32_t from, int32_t to) {
+  // Places the units order_[b, e), whose pieces lie in the sections [from, to). New since the
+  // parent looked: the lows of changed_[changes...), the floors under `placed` (or kNobody).
+  bool solve(int32_t b, int32_t e, int32_t from, int32_t to, size_t changes, int32_t placed) {
     if (b == e) return true;
     if (nodes_ >= limit_ || depth_ >= kMaxDepth ||
         (nodes_ % kPollNodes == 0 && limits_.reached())) {
@@ -229,15 +254,16 @@ class Search final : public Valley {
       return false;
     }
     ++nodes_;
+    if (!update(changes, placed)) return false;
     ++depth_;
+    const size_t mark = changed_.size();
     const bool solved = expand(b, e, from, to);
+    changed_.resize(mark);
     --depth_;
     return solved;
   }
 
   bool expand(int32_t b, int32_t e, int32_t from, int32_t to) {
-    if (!raise(b, e, from, to)) return false;
-    if (!(off_ & kNoStacking) && !stacks(b, e, from, to)) return false;
     if (!(off_ & kNoComponents)) {
       const size_t base = parts_.size();
       const int32_t found = find_components(b, e, from, to);
@@ -262,50 +288,78 @@ class Search final : public Valley {
     return false;
   }
 
-  // Raises every unit's low to the floors under it, and every floor to the lowest unit over it.
-  // False when something does not fit any more.
-  bool raise(int32_t b, int32_t e, int32_t from, int32_t to) {
-    std::fill(lowest_.begin() + from, lowest_.begin() + to, kNone);
-    std::fill(total_.begin() + from, total_.begin() + to, T{0});
-    for (int32_t k = b; k < e; ++k) {
-      const int32_t unit = order_[k];
-      T low = low_[unit];
-      for_sections(unit, [&](int32_t s) { low = std::max(low, floor_[s]); });
-      if (low != low_[unit]) {
-        low = aligned(unit, low);
-        set_low(unit, low);
-      }
-      if (low > high_[unit]) return false;
-      const T size = size_[unit];
-      for_sections(unit, [&](int32_t s) {
-        lowest_[s] = std::min(lowest_[s], low);
-        total_[s] += size;
+  // Raises the lows over the floors that were raised, and the floors under lows that were. False
+  // when something does not fit any more.
+  bool update(size_t changes, int32_t placed) {
+    dirty_.clear();
+    ++stamp_;
+    for (size_t k = changes; k < changed_.size(); ++k) touch_sections(changed_[k]);
+    if (placed != kNobody) {
+      const T top = result_[placed] + size_[placed];
+      for_sections(placed, [&](int32_t s) {
+        touch_section(s);
+        for_units(s, [&](int32_t unit) {
+          if (low_[unit] < top) {
+            set_low(unit, aligned(unit, top));
+            touch_sections(unit);
+          }
+        });
       });
     }
-    for (int32_t s = from; s < to; ++s) {
-      if (lowest_[s] == kNone) continue;
-      if (lowest_[s] > floor_[s]) set_floor(s, lowest_[s]);
-      if (floor_[s] > capacity_ - total_[s]) return false;
+    for (int32_t s : dirty_) {
+      if (!check_section(s)) return false;
     }
     return true;
   }
 
-  // The one-machine bound per section: what cannot start below some level is stacked from there.
-  bool stacks(int32_t b, int32_t e, int32_t from, int32_t to) {
-    sorted_.assign(order_.begin() + b, order_.begin() + e);
-    std::sort(sorted_.begin(), sorted_.end(),
-              [&](int32_t x, int32_t y) { return low_[x] > low_[y]; });
-    std::fill(stack_.begin() + from, stack_.begin() + to, T{0});
-    for (int32_t unit : sorted_) {
-      const T size = size_[unit], room = capacity_ - low_[unit];
-      bool fits = true;
-      for_sections(unit, [&](int32_t s) {
-        stack_[s] += size;
-        fits = fits && stack_[s] <= room;
-      });
-      if (!fits) return false;
+  void touch_section(int32_t section) {
+    if (mark_[section] == stamp_) return;
+    mark_[section] = stamp_;
+    dirty_.push_back(section);
+  }
+
+  void touch_sections(int32_t unit) {
+    for_sections(unit, [&](int32_t s) { touch_section(s); });
+  }
+
+  template <class F>
+  void for_units(int32_t section, F f) const {
+    for (int32_t k = section_starts_[section]; k < section_starts_[section + 1]; ++k) {
+      if (!is_placed_[section_units_[k]]) f(section_units_[k]);
     }
-    return true;
+  }
+
+  // The floor of a section is where its lowest unit can start. What cannot start below some level
+  // is stacked from there: the one-machine bound with release times.
+  bool check_section(int32_t section) {
+    const T total = total_[section];
+    if (total == 0) return true;
+    int32_t* const units = section_units_.data() + section_starts_[section];
+    const int32_t count = section_starts_[section + 1] - section_starts_[section];
+    sort_by_low(units, count);
+    T left = capacity_;  // what lower units may still fill
+    T lowest = 0;
+    bool fits = true;
+    for (int32_t k = count - 1; k >= 0; --k) {
+      const int32_t unit = units[k];
+      if (is_placed_[unit]) continue;
+      lowest = low_[unit];
+      left -= size_[unit];
+      fits = fits && (lowest <= left || (off_ & kNoStacking)) && lowest <= high_[unit];
+    }
+    if (lowest > floor_[section]) set_floor(section, lowest);
+    return fits && lowest <= capacity_ - total;
+  }
+
+  // Lows change little from node to node, so what was sorted before is nearly sorted.
+  void sort_by_low(int32_t* units, int32_t count) const {
+    for (int32_t k = 1; k < count; ++k) {
+      const int32_t unit = units[k];
+      const T low = low_[unit];
+      int32_t at = k;
+      for (; at > 0 && low_[units[at - 1]] > low; --at) units[at] = units[at - 1];
+      units[at] = unit;
+    }
   }
 
   struct Part {
@@ -327,7 +381,7 @@ class Search final : public Valley {
       crossing += crossing_[s];
       if (crossing > 0) continue;
       // between s and s + 1 nothing crosses
-      if (lowest_[s] != kNone) {
+      if (total_[s] != 0) {
         parts_.push_back({start, s + 1, 0, 0});
         ++found;
       }
@@ -354,7 +408,7 @@ class Search final : public Valley {
     });
     for (size_t p = base; p < top; ++p) {
       const Part part = parts_[p];
-      if (!solve(part.begin, part.end, part.from, part.to)) return false;
+      if (!solve(part.begin, part.end, part.from, part.to, changed_.size(), kNobody)) return false;
     }
     return true;
   }
@@ -376,13 +430,7 @@ class Search final : public Valley {
   // -- branching ------------------------------------------------------------------------------
 
   // The section of a valley with the fewest choices; then the least slack, then the lowest.
-  Branch choose(int32_t b, int32_t e, int32_t from, int32_t to) {
-    std::fill(children_.begin() + from, children_.begin() + to, 0);
-    for (int32_t k = b; k < e; ++k) {
-      const int32_t unit = order_[k];
-      const T low = low_[unit];
-      for_sections(unit, [&](int32_t s) { children_[s] += low == floor_[s]; });
-    }
+  Branch choose(int32_t from, int32_t to) const {
     Branch best{-1, 0, 0, 0, 0, kNoWall};
     std::tuple<int32_t, T, T> best_score;
     for (int32_t begin = from; begin < to;) {
@@ -392,9 +440,11 @@ class Search final : public Valley {
       const T right = end == to ? kNoWall : floor_[end];
       if (left > floor_[begin] && right > floor_[begin]) {
         for (int32_t s = begin; s < end; ++s) {
-          if (lowest_[s] == kNone) continue;
+          if (total_[s] == 0) continue;
           const T slack = capacity_ - floor_[s] - total_[s];
-          const std::tuple<int32_t, T, T> score(children_[s] + (slack > 0), slack, floor_[s]);
+          int32_t children = slack > 0;
+          for_units(s, [&](int32_t unit) { children += low_[unit] == floor_[s]; });
+          const std::tuple<int32_t, T, T> score(children, slack, floor_[s]);
           if (best.section < 0 || score < best_score) {
             best = {s, begin, end, floor_[s], slack, std::min(left, right)};
             best_score = score;
@@ -407,13 +457,12 @@ class Search final : public Valley {
   }
 
   bool branch(int32_t b, int32_t e, int32_t from, int32_t to) {
-    const Branch at = choose(b, e, from, to);
+    const Branch at = choose(from, to);
     if (at.section < 0) return fill_deserts(b, e, from, to);
     const size_t base = choices_.size();
-    for (int32_t k = b; k < e; ++k) {
-      const int32_t unit = order_[k];
-      if (low_[unit] == at.level && covers(unit, at.section)) choices_.push_back(unit);
-    }
+    for_units(at.section, [&](int32_t unit) {
+      if (low_[unit] == at.level) choices_.push_back(unit);
+    });
     std::sort(choices_.begin() + base, choices_.end(), [&](int32_t x, int32_t y) {
       return std::make_pair((*priority_)[x], x) < std::make_pair((*priority_)[y], y);
     });
@@ -428,7 +477,7 @@ class Search final : public Valley {
       int32_t end = begin + 1;
       while (end < to && floor_[end] == floor_[begin]) ++end;
       bool desert = true;
-      for (int32_t s = begin; s < end; ++s) desert = desert && lowest_[s] == kNone;
+      for (int32_t s = begin; s < end; ++s) desert = desert && total_[s] == 0;
       const T left = begin == from ? kNoWall : floor_[begin - 1];
       const T right = end == to ? kNoWall : floor_[end];
       const T wall = std::min(left, right);
@@ -442,7 +491,7 @@ class Search final : public Valley {
   }
 
   bool try_choices(int32_t b, int32_t e, int32_t from, int32_t to, const Branch& at, size_t base) {
-    const size_t top = choices_.size();
+    const size_t top = choices_.size(), changes = changed_.size();
     for (size_t c = base; c < top; ++c) {
       const int32_t unit = choices_[c];
       if (low_[unit] > at.level || (!(off_ & kNoTwins) && has_failed_twin(base, c))) continue;
@@ -450,16 +499,21 @@ class Search final : public Valley {
       move_to(unit, e - 1);
       for_sections(unit, [&](int32_t s) { set_floor(s, at.level + size_[unit]); });
       result_[unit] = at.level;
-      if (solve(b, e - 1, from, to)) return true;
+      is_placed_[unit] = true;
+      add_to_totals(unit, -size_[unit]);
+      if (solve(b, e - 1, from, to, changes, unit)) return true;
       undo(mark);
+      is_placed_[unit] = false;
+      add_to_totals(unit, size_[unit]);
       if (stopped_) return false;
       if (fills_valley(unit, at)) {
         // whatever lies under it in a plan, between the walls, could be put on top of it instead
         if (at.wall == kNoWall) return false;
         set_low(unit, at.wall + 1);
+        changed_.push_back(unit);
       }
     }
-    return at.slack > 0 && waste(b, e, from, to, at);
+    return at.slack > 0 && waste(b, e, from, to, at, changes);
   }
 
   bool has_failed_twin(size_t base, size_t choice) const {
@@ -476,37 +530,51 @@ class Search final : public Valley {
            begin_[unit] <= at.valley_begin && end_[unit] >= at.valley_end;
   }
 
-  // Nothing rests on the section's floor: units over it start higher, on others that do not cover
-  // it.
-  bool waste(int32_t b, int32_t e, int32_t from, int32_t to, const Branch& at) {
+  // Nothing that covers the section starts on its floor: what could must rest on others, directly
+  // or through each other, that do not cover it or start higher.
+  bool waste(int32_t b, int32_t e, int32_t from, int32_t to, const Branch& at, size_t changes) {
     const size_t mark = trail_.size();
-    T next = kNone;
-    bool possible = true;
-    for (int32_t k = b; k < e && possible; ++k) {
-      const int32_t unit = order_[k];
-      if (!covers(unit, at.section)) continue;
-      if (low_[unit] <= at.level) {
-        T support = kNone;
-        for (int32_t j = b; j < e; ++j) {
-          const int32_t other = order_[j];
-          if (covers(other, at.section) || !meet(unit, other)) continue;
-          support = std::min<T>(support, low_[other] + size_[other]);
-        }
-        if (support == kNone || support > high_[unit]) {
-          possible = false;
-          break;
-        }
-        set_low(unit, aligned(unit, std::max<T>(support, at.level + 1)));
-        possible = low_[unit] <= high_[unit];
-      }
-      next = std::min(next, low_[unit]);
-    }
-    if (possible && next != kNone && next - at.level <= at.slack) {
-      set_floor(at.section, next);
-      if (solve(b, e, from, to)) return true;
+    const T next = lift(b, e, at);
+    if (next != kNone && next - at.level <= at.slack &&
+        solve(b, e, from, to, changes, kNobody)) {
+      return true;
     }
     undo(mark);
     return false;
+  }
+
+  // Raises the lows of units that cover the section; returns the lowest, or kNone when some unit
+  // has no place any more.
+  T lift(int32_t b, int32_t e, const Branch& at) {
+    supports_.clear();
+    for_units(at.section, [&](int32_t unit) {
+      T support = low_[unit] > at.level ? low_[unit] : kNone;
+      for (int32_t j = b; j < e && low_[unit] <= at.level; ++j) {
+        const int32_t other = order_[j];
+        if (covers(other, at.section) || !meet(unit, other)) continue;
+        support = std::min<T>(support, std::max<T>(low_[other] + size_[other], at.level + 1));
+      }
+      supports_.emplace_back(support, unit);
+    });
+    std::sort(supports_.begin(), supports_.end());
+    // All of them meet. Each may also rest on one that starts lower: shortest paths, in one pass.
+    const T next = supports_.empty() ? kNone : supports_[0].first;
+    T on_others = kNone;
+    while (!supports_.empty()) {
+      auto lowest = std::min_element(supports_.begin(), supports_.end());
+      const int32_t unit = lowest->second;
+      T low = std::min(lowest->first, on_others);
+      supports_.erase(lowest);
+      if (low == kNone) return kNone;
+      if (low_[unit] <= at.level) {
+        low = aligned(unit, low);
+        set_low(unit, low);
+        changed_.push_back(unit);
+      }
+      if (low_[unit] > high_[unit]) return kNone;
+      on_others = std::min<T>(on_others, low_[unit] + size_[unit]);
+    }
+    return next;
   }
 
   const std::vector<int32_t> units_;
@@ -523,8 +591,16 @@ class Search final : public Valley {
 
   const std::vector<int32_t>* priority_ = nullptr;
   std::vector<int32_t> order_, place_of_;
-  std::vector<T> low_, floor_, lowest_, total_, stack_, result_;
-  std::vector<int32_t> crossing_, children_, choices_, sorted_;
+  std::vector<int32_t> section_starts_, section_units_;
+  std::vector<T> low_, floor_, total_, result_;
+  std::vector<char> is_placed_;
+  std::vector<int32_t> crossing_, choices_;
+  std::vector<int32_t> changed_;  // units whose lows a node has raised itself
+  std::vector<int32_t> dirty_;    // sections to look at
+  std::vector<int64_t> mark_;     // by section, the stamp when it became dirty
+  std::vector<std::pair<T, int32_t>> supports_;
+  int64_t stamp_ = 0;
+
   std::vector<Part> parts_;
   std::vector<Change> trail_;
   std::vector<uint64_t> memo_;

@@ -2,6 +2,7 @@
 #ifndef ONEARENA_VERIFY_H_
 #define ONEARENA_VERIFY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -6,6 +6,7 @@ Arenas become the core's memories, in ascending order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from onearena import _core
 from onearena.errors import InfeasibleError, PlanError, PlanTimeoutError
@@ -107,7 +108,7 @@ def to_native(problem: Problem, memories: Sequence[Memory] = ()) -> _core.Proble
 
 def _add(native: _core.Problem, buffer: Buffer, index: dict[int, int]) -> None:
     life = buffer.lifetime
-    gaps = [(a.end, b.start, 0, 0) for a, b in zip(life, life[1:], strict=False)]
+    gaps = [(a.end, b.start, 0, 0) for a, b in pairwise(life) if a.end < b.start]
     gaps += [(w.lifetime.start, w.lifetime.end, w.start_byte, w.end_byte) for w in buffer.windows]
     region = buffer.region or Interval(0, UNLIMITED)
     native.add_buffer(
