@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kMaxMeetings = 40'000'000;
 constexpr size_t kMaxExactUnits = 6'000;
 // The orders of first fit that win most often; see benchmarks/planner.
-constexpr const char* kOrders[] = {"pls", "ps", "as", "sl", "ls", "pa", "b", "d"};
+constexpr const char* kOrders[] = {"pls", "ps", "as", "sl", "ds", "ls", "pa", "bs"};
 
 class Solver {
  public:

@@ -39,6 +39,7 @@ class Search final : public Valley {
     floor_.assign(sections_, 0);
     crossing_.assign(sections_ + 1, 0);
     mark_.assign(sections_, 0);
+    tops_.assign(sections_, 0);
     result_.assign(count_, 0);
     order_.resize(count_);
     place_of_.resize(count_);
@@ -52,9 +53,14 @@ class Search final : public Valley {
     low_ = first_low_;
     std::iota(order_.begin(), order_.end(), 0);
     std::iota(place_of_.begin(), place_of_.end(), 0);
-    is_placed_.assign(count_, false);
     total_.assign(sections_, 0);
-    for (int32_t unit = 0; unit < count_; ++unit) add_to_totals(unit, size_[unit]);
+    live_.assign(sections_, 0);
+    for (int32_t unit = 0; unit < count_; ++unit) {
+      for_sections(unit, [&](int32_t s) {
+        total_[s] += size_[unit];
+        ++live_[s];
+      });
+    }
     trail_.clear();
     choices_.clear();
     parts_.clear();
@@ -79,7 +85,8 @@ class Search final : public Valley {
   struct Run {
     int32_t begin, end;
   };
-  // An old value to put back: of a floor (index >= 0) or of a unit's low (index < 0: ~unit).
+  // What to put back: the floor of section `index`, the low of unit ~index when negative; or take
+  // away the unit `index - sections_`.
   struct Change {
     int32_t index;
     T value;
@@ -111,6 +118,7 @@ class Search final : public Valley {
     residue_.push_back(static_cast<T>(std::min<int64_t>(unit.residue / grid_, capacity_ + T{1})));
     first_low_.push_back(static_cast<T>(std::min<int64_t>(low, capacity_ + T{1})));
     high_.push_back(static_cast<T>(high));
+    is_simple_ = is_simple_ && unit.pieces.size() == 1;
     is_possible_ = is_possible_ && low <= high;
     // what may go anywhere can be exchanged with what lies under it
     is_uniform_ = is_uniform_ && modulus_.back() == 1 && low == 0 && high >= capacity_ - size;
@@ -177,10 +185,6 @@ class Search final : public Valley {
     }
   }
 
-  void add_to_totals(int32_t unit, T size) {
-    for_sections(unit, [&](int32_t s) { total_[s] += size; });
-  }
-
   // -- the trail ----------------------------------------------------------------------------
 
   void set_floor(int32_t section, T value) {
@@ -197,12 +201,37 @@ class Search final : public Valley {
     while (trail_.size() > mark) {
       const Change change = trail_.back();
       trail_.pop_back();
-      if (change.index >= 0) {
+      if (change.index < 0) {
+        low_[~change.index] = change.value;
+      } else if (change.index < sections_) {
         floor_[change.index] = change.value;
       } else {
-        low_[~change.index] = change.value;
+        const int32_t unit = change.index - sections_;
+        for_sections(unit, [&](int32_t s) {
+          ++live_[s];
+          total_[s] += size_[unit];
+        });
       }
     }
+  }
+
+  void place(int32_t unit, T level) {
+    for_sections(unit, [&](int32_t s) { set_floor(s, level + size_[unit]); });
+    result_[unit] = level;
+    for_sections(unit, [&](int32_t s) { remove_from(s, unit); });
+    trail_.push_back({sections_ + unit, 0});
+  }
+
+  // Moves the unit behind the live ones of a section. What is behind them is never sorted, so undoing
+  // in reverse order only needs to count up.
+  void remove_from(int32_t section, int32_t unit) {
+    int32_t* const units = section_units_.data() + section_starts_[section];
+    const int32_t last = --live_[section];
+    int32_t at = 0;
+    while (units[at] != unit) ++at;
+    for (; at < last; ++at) units[at] = units[at + 1];
+    units[last] = unit;
+    total_[section] -= size_[unit];
   }
 
   void move_to(int32_t unit, int32_t place) {
@@ -324,31 +353,35 @@ class Search final : public Valley {
 
   template <class F>
   void for_units(int32_t section, F f) const {
-    for (int32_t k = section_starts_[section]; k < section_starts_[section + 1]; ++k) {
-      if (!is_placed_[section_units_[k]]) f(section_units_[k]);
-    }
+    const int32_t* const units = section_units_.data() + section_starts_[section];
+    for (int32_t k = 0; k < live_[section]; ++k) f(units[k]);
   }
 
   // The floor of a section is where its lowest unit can start. What cannot start below some level
   // is stacked from there: the one-machine bound with release times.
   bool check_section(int32_t section) {
     const T total = total_[section];
-    if (total == 0) return true;
+    const int32_t count = live_[section];
+    if (count == 0) return true;
     int32_t* const units = section_units_.data() + section_starts_[section];
-    const int32_t count = section_starts_[section + 1] - section_starts_[section];
-    sort_by_low(units, count);
-    T left = capacity_;  // what lower units may still fill
-    T lowest = 0;
+    T lowest = kNone, highest = 0;
     bool fits = true;
-    for (int32_t k = count - 1; k >= 0; --k) {
-      const int32_t unit = units[k];
-      if (is_placed_[unit]) continue;
-      lowest = low_[unit];
-      left -= size_[unit];
-      fits = fits && (lowest <= left || (off_ & kNoStacking)) && lowest <= high_[unit];
+    for (int32_t k = 0; k < count; ++k) {
+      const T low = low_[units[k]];
+      lowest = std::min(lowest, low);
+      highest = std::max(highest, low);
+      fits = fits && low <= high_[units[k]];
     }
     if (lowest > floor_[section]) set_floor(section, lowest);
-    return fits && lowest <= capacity_ - total;
+    if (!fits || lowest > capacity_ - total) return false;
+    if (highest <= capacity_ - total || (off_ & kNoStacking)) return true;
+    sort_by_low(units, count);
+    T left = capacity_;  // what lower units may still fill
+    for (int32_t k = count - 1; k >= 0; --k) {
+      left -= size_[units[k]];
+      if (low_[units[k]] > left) return false;
+    }
+    return true;
   }
 
   // Lows change little from node to node, so what was sorted before is nearly sorted.
@@ -497,14 +530,9 @@ class Search final : public Valley {
       if (low_[unit] > at.level || (!(off_ & kNoTwins) && has_failed_twin(base, c))) continue;
       const size_t mark = trail_.size();
       move_to(unit, e - 1);
-      for_sections(unit, [&](int32_t s) { set_floor(s, at.level + size_[unit]); });
-      result_[unit] = at.level;
-      is_placed_[unit] = true;
-      add_to_totals(unit, -size_[unit]);
+      place(unit, at.level);
       if (solve(b, e - 1, from, to, changes, unit)) return true;
       undo(mark);
-      is_placed_[unit] = false;
-      add_to_totals(unit, size_[unit]);
       if (stopped_) return false;
       if (fills_valley(unit, at)) {
         // whatever lies under it in a plan, between the walls, could be put on top of it instead
@@ -543,16 +571,45 @@ class Search final : public Valley {
     return false;
   }
 
+  // The lowest end of a unit that meets `unit` and does not cover the section.
+  T lowest_top(int32_t unit, int32_t b, int32_t e, int32_t section) const {
+    T lowest = kNone;
+    for (int32_t j = b; j < e; ++j) {
+      const int32_t other = order_[j];
+      if (covers(other, section) || !meet(unit, other)) continue;
+      lowest = std::min<T>(lowest, low_[other] + size_[other]);
+    }
+    return lowest;
+  }
+
+  // The same for all units of one piece at once: tops_[s] is the lowest end of a unit between
+  // s and the section, for sections s on both sides.
+  void find_tops_beside(int32_t b, int32_t e, int32_t section) {
+    std::fill(tops_.begin(), tops_.end(), kNone);
+    for (int32_t j = b; j < e; ++j) {
+      const int32_t unit = order_[j];
+      const T top = low_[unit] + size_[unit];
+      if (end_[unit] <= section) {
+        tops_[end_[unit] - 1] = std::min(tops_[end_[unit] - 1], top);
+      } else if (begin_[unit] > section) {
+        tops_[begin_[unit]] = std::min(tops_[begin_[unit]], top);
+      }
+    }
+    for (int32_t s = section - 2; s >= 0; --s) tops_[s] = std::min(tops_[s], tops_[s + 1]);
+    for (int32_t s = section + 2; s < sections_; ++s) tops_[s] = std::min(tops_[s], tops_[s - 1]);
+  }
+
   // Raises the lows of units that cover the section; returns the lowest, or kNone when some unit
   // has no place any more.
   T lift(int32_t b, int32_t e, const Branch& at) {
     supports_.clear();
+    if (is_simple_) find_tops_beside(b, e, at.section);
     for_units(at.section, [&](int32_t unit) {
-      T support = low_[unit] > at.level ? low_[unit] : kNone;
-      for (int32_t j = b; j < e && low_[unit] <= at.level; ++j) {
-        const int32_t other = order_[j];
-        if (covers(other, at.section) || !meet(unit, other)) continue;
-        support = std::min<T>(support, std::max<T>(low_[other] + size_[other], at.level + 1));
+      T support = low_[unit];
+      if (support <= at.level) {
+        support = is_simple_ ? std::min(tops_[begin_[unit]], tops_[end_[unit] - 1])
+                             : lowest_top(unit, b, e, at.section);
+        if (support != kNone) support = std::max<T>(support, at.level + 1);
       }
       supports_.emplace_back(support, unit);
     });
@@ -583,7 +640,7 @@ class Search final : public Valley {
   const Limits& limits_;
   T capacity_ = 0;
   int32_t count_ = 0, sections_ = 0;
-  bool is_possible_ = true, is_uniform_ = true;
+  bool is_possible_ = true, is_uniform_ = true, is_simple_ = true;
 
   std::vector<Run> pieces_;
   std::vector<int32_t> piece_starts_, begin_, end_, twin_;
@@ -593,12 +650,13 @@ class Search final : public Valley {
   std::vector<int32_t> order_, place_of_;
   std::vector<int32_t> section_starts_, section_units_;
   std::vector<T> low_, floor_, total_, result_;
-  std::vector<char> is_placed_;
+  std::vector<int32_t> live_;  // by section, how many units of it are not placed
   std::vector<int32_t> crossing_, choices_;
   std::vector<int32_t> changed_;  // units whose lows a node has raised itself
   std::vector<int32_t> dirty_;    // sections to look at
   std::vector<int64_t> mark_;     // by section, the stamp when it became dirty
   std::vector<std::pair<T, int32_t>> supports_;
+  std::vector<T> tops_;
   int64_t stamp_ = 0;
 
   std::vector<Part> parts_;

@@ -1,7 +1,3 @@
-// clang-format off
-#include <cstddef>  // the header uses size_t
-// clang-format on
-
 #include "onearena/verify.h"
 
 #include <algorithm>
