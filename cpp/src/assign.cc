@@ -15,6 +15,13 @@ namespace {
 constexpr int64_t kMaxAssignments = 20'000;
 constexpr int32_t kMaxRepairs = 200;
 
+// Costs that are too large for 64 bits count as the largest number.
+int64_t product(int64_t weight, int64_t height) {
+  return weight != 0 && height > INT64_MAX / weight ? INT64_MAX : weight * height;
+}
+
+int64_t sum(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
+
 class Assigner {
  public:
   Assigner(const Problem& problem, const Options& options, const Limits& limits)
@@ -62,7 +69,8 @@ class Assigner {
   int64_t cost_of(const Loads& loads) const {
     int64_t cost = 0;
     for (size_t m = 0; m < problem_.memories.size(); ++m) {
-      cost += problem_.memories[m].weight * loads.height(static_cast<int32_t>(m));
+      cost = sum(cost, product(problem_.memories[m].weight,
+                               loads.height(static_cast<int32_t>(m))));
     }
     return cost;
   }
@@ -81,7 +89,7 @@ class Assigner {
   // Depth first; loads are bounds, so a branch that is too costly already is left.
   void try_all(size_t next, Loads& loads) {
     if (is_done()) return;
-    if (limits_.reached()) {
+    if (limits_.reached() && !known_.empty()) {  // one assignment is tried in any case
       is_proven_ = false;
       return;
     }
@@ -155,7 +163,8 @@ class Assigner {
 
   // Where the buffers of a memory do not fit although their loads do, less is allowed there.
   void repair(Loads& loads) {
-    for (int32_t turn = 0; turn < kMaxRepairs && !is_done() && !limits_.reached(); ++turn) {
+    for (int32_t turn = 0;
+         turn < kMaxRepairs && !is_done() && (turn == 0 || !limits_.reached()); ++turn) {
       const int32_t tight = evaluate();
       if (tight < 0) return;
       const int64_t height = loads.height(tight);
@@ -194,7 +203,7 @@ class Assigner {
       is_optimal = is_optimal && single.status == Status::kOptimal;
       for (size_t k = 0; k < held[m].size(); ++k) plan.offsets[held[m][k]] = single.offsets[k];
       plan.heights.push_back(single.height);
-      plan.cost += problem_.memories[m].weight * single.height;
+      plan.cost = sum(plan.cost, product(problem_.memories[m].weight, single.height));
       if (!held[m].empty() || plan.method.empty()) plan.method = single.method;
     }
     is_proven_ = is_proven_ && is_optimal;
@@ -240,7 +249,8 @@ class Assigner {
       best_.cost_bound = 0;
       for (const auto& [key, single] : known_) {
         best_.lower_bounds[key.first] = single.bound;
-        best_.cost_bound += problem_.memories[key.first].weight * single.bound;
+        best_.cost_bound = sum(
+            best_.cost_bound, product(problem_.memories[key.first].weight, single.bound));
       }
     }
     if (is_proven_ && !options_.fit_only) best_.cost_bound = best_.cost;
@@ -272,12 +282,12 @@ Plan plan_one(const Problem& problem, const Options& options, const Limits& limi
   plan.nodes = single.nodes;
   plan.conflict = single.conflict;
   plan.lower_bounds = {single.bound};
-  plan.cost_bound = weight * single.bound;
+  plan.cost_bound = product(weight, single.bound);
   if (single.status == Status::kInfeasible || single.status == Status::kTimeout) return plan;
   plan.offsets = std::move(single.offsets);
   plan.memories.assign(all.size(), 0);
   plan.heights = {single.height};
-  plan.cost = weight * single.height;
+  plan.cost = product(weight, single.height);
   plan.method = single.method;
   return plan;
 }

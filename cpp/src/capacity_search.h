@@ -31,6 +31,8 @@ class CapacitySearch {
   const std::string& method() const { return method_; }
   int64_t nodes() const { return nodes_; }
   int64_t capacity() const { return capacity_; }
+  // How many units the exact search would have to place.
+  size_t core_size() const { return core_.size(); }
 
  private:
   struct Slot {

@@ -32,7 +32,7 @@ std::vector<Cluster::Width> widths_of(const Layout& layout, const Unit& unit) {
   std::vector<Cluster::Width> widths;
   for (int32_t s = 0; s < layout.section_count; ++s) {
     if (loads[s] == 0) continue;
-    const int64_t bytes = loads[s] * layout.scale;
+    const int64_t bytes = in_bytes(loads[s], layout.scale);
     if (!widths.empty() && widths.back().end == s && widths.back().bytes == bytes) {
       widths.back().end = s + 1;
     } else {
@@ -60,7 +60,7 @@ Clusters find_clusters(const Problem& problem) {
     for (const Member& member : unit.members) cluster.buffers.push_back(member.buffer);
     cluster.allowed = allowed_memories(problem, cluster.buffers);
     if (cluster.allowed.empty()) clusters.conflict = cluster.buffers;
-    cluster.end = (unit.lowest + unit.size) * layout.scale;
+    cluster.end = in_bytes(unit.lowest + unit.size, layout.scale);
     cluster.widths = widths_of(layout, unit);
     clusters.all.push_back(std::move(cluster));
   }

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <map>
-#include <numeric>
 
 #include "assign.h"
 #include "explain.h"
@@ -40,13 +38,20 @@ int64_t lower_bound(const Problem& problem, int32_t memory) {
   if (memory < 0 || static_cast<size_t>(memory) >= problem.memories.size()) {
     throw MalformedProblem("there is no such memory");
   }
-  std::vector<int32_t> chosen;
+  std::vector<bool> is_confined(problem.buffers.size());
   for (size_t k = 0; k < problem.buffers.size(); ++k) {
     const auto& allowed = problem.buffers[k].memories;
-    if ((allowed.empty() && problem.memories.size() == 1) ||
-        (allowed.size() == 1 && allowed[0] == memory)) {
-      chosen.push_back(static_cast<int32_t>(k));
-    }
+    is_confined[k] = (allowed.empty() && problem.memories.size() == 1) ||
+                     (allowed.size() == 1 && allowed[0] == memory);
+  }
+  for (const Group& group : problem.groups) {
+    bool any = false;
+    for (const Member& member : group) any = any || is_confined[member.buffer];
+    for (const Member& member : group) is_confined[member.buffer] = any;
+  }
+  std::vector<int32_t> chosen;
+  for (size_t k = 0; k < is_confined.size(); ++k) {
+    if (is_confined[k]) chosen.push_back(static_cast<int32_t>(k));
   }
   return internal::bound_single(problem, chosen);
 }

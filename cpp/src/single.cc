@@ -86,12 +86,13 @@ class Single {
     may_be_possible_ = may_be_possible_ || solved.status != Status::kInfeasible;
     keep(layout, solved);
     smallest_bound_ =
-        std::min(smallest_bound_, std::min(solved.bound, kInfinity / layout.scale) * layout.scale);
+        std::min(smallest_bound_, in_bytes(solved.bound, layout.scale));
   }
 
   void keep(const Layout& layout, const Solved& solved) {
     if (solved.origins.empty() && !layout.units.empty()) return;
-    const int64_t height = solved.height * layout.scale;
+    const int64_t height = in_bytes(solved.height, layout.scale);
+    if (height == INT64_MAX) throw MalformedProblem("the sizes add up to too much");
     if (has_plan_ && height >= result_.height) return;
     has_plan_ = true;
     result_.height = height;
@@ -131,7 +132,7 @@ int64_t bound_single(const Problem& problem, const std::vector<int32_t>& chosen)
   const Layout layout = build_layout(problem, chosen, none, contradiction);
   if (!contradiction.buffers.empty()) return 0;
   const UnitPairs pairs = unit_pairs(problem, layout);
-  return height_bound(layout, pairs) * layout.scale;
+  return in_bytes(height_bound(layout, pairs), layout.scale);
 }
 
 }  // namespace onearena::internal

@@ -8,18 +8,20 @@
 #include "bounds.h"
 #include "capacity_search.h"
 #include "conflicts.h"
+#include "fill.h"
 #include "first_fit.h"
 #include "local_search.h"
 #include "orders.h"
-#include "skyline.h"
 #include "tight.h"
 
 namespace onearena::internal {
 namespace {
 
 constexpr int64_t kMaxMeetings = 40'000'000;
+constexpr size_t kMaxPeeledUnits = 200'000;
 constexpr size_t kMaxExactUnits = 6'000;
 // The orders of first fit that win most often; see benchmarks/planner.
+constexpr const char* kFillOrders[] = {"alp", "lap", "pls", "sal", "bs"};
 constexpr const char* kOrders[] = {"pls", "ps", "as", "sl", "ds", "ls", "pa", "bs"};
 
 class Solver {
@@ -36,8 +38,11 @@ class Solver {
 
   Solved run() {
     if (result_.bound > capacity_) return decide();
+    if (ValleyFill::suits(layout_)) fill_.emplace(layout_);
+    if (fill_) fill_valleys();
+    if (is_done() || (has_plan() && limits_.reached())) return decide();
     if (count_meetings(layout_) > kMaxMeetings) {
-      plan_large();
+      if (fill_) fill_at_random(limits_.deadline);
       return decide();
     }
     conflicts_ = find_conflicts(layout_);
@@ -95,7 +100,8 @@ class Solver {
                             [&](int32_t unit) { return !layout_.units[unit].is_last; });
       for (bool best_fit : {false, true}) {
         try_order(order, best_fit, keys);
-        if (is_done() || limits_.reached()) return;
+        // even without any time there should be a plan
+        if (is_done() || (has_plan() && limits_.reached())) return;
       }
       if (options_.switched_off & kNoFirstFit) return;
     }
@@ -109,7 +115,7 @@ class Solver {
   }
 
   bool may_search_exactly() const {
-    if ((options_.switched_off & kNoValley) || layout_.units.size() > kMaxExactUnits) return false;
+    if ((options_.switched_off & kNoValley) || layout_.units.size() > kMaxPeeledUnits) return false;
     for (const Unit& unit : layout_.units) {
       if (!unit.is_flat) return false;
     }
@@ -122,7 +128,13 @@ class Solver {
     } else if (!(options_.switched_off & kNoTight)) {
       search_tightly();
     }
-    if (!is_done() && !(options_.switched_off & kNoLocalSearch)) search_locally();
+    if (is_done() || (options_.switched_off & kNoLocalSearch)) return;
+    // with many units, a new plan from nothing is quicker than first fit's answer to a change
+    if (fill_ && layout_.units.size() > kMaxExactUnits) {
+      const auto now = Clock::now();
+      if (now < limits_.deadline) fill_at_random(now + (limits_.deadline - now) / 4);
+    }
+    if (!is_done() && !is_over()) search_locally();
   }
 
   // Heights are tried from below, where a plan would be optimal, and in the middle, where one is
@@ -139,6 +151,7 @@ class Solver {
         low = make_search(wanted);
         low_round = 0;
       }
+      if (low->core_size() > kMaxExactUnits) return;
       const Outcome outcome = advance(*low, low_round++);
       // bounds that are easy to raise are raised in larger and larger steps
       if (outcome == Outcome::kNone) step = 2 * step + 1;
@@ -160,6 +173,7 @@ class Solver {
   // Is there a plan at all?
   bool find_any() {
     const std::unique_ptr<CapacitySearch> search = make_search(capacity_);
+    if (search->core_size() > kMaxExactUnits) return false;
     for (int32_t round = 0; !is_done() && !is_over(); ++round) {
       if (advance(*search, round) != Outcome::kStopped) break;
     }
@@ -205,12 +219,26 @@ class Solver {
     if (!local.origins().empty()) offer(local.origins(), "local search");
   }
 
-  void plan_large() {
-    for (const char* keys : kOrders) {
-      std::vector<int64_t> origins =
-          place_by_skyline(layout_, features_.order(keys), result_.height, limits_);
-      if (!origins.empty()) offer(origins, std::string("skyline by ") + keys);
-      if (is_done() || limits_.reached()) return;
+  void fill_valleys() {
+    for (const char* keys : kFillOrders) {
+      fill(features_.order(keys), keys);
+      if (is_done() || limits_.reached() || (options_.switched_off & kNoFill)) return;
+    }
+  }
+
+  void fill(const std::vector<int32_t>& order, const char* keys) {
+    const int64_t limit = std::min(result_.height, capacity_ + 1);
+    if (fill_->run(order, limit) >= 0) {
+      offer(fill_->origins(), std::string("valley fill by ") + keys);
+    }
+  }
+
+  // From orders that differ a little, until then.
+  void fill_at_random(Clock::time_point end) {
+    for (int64_t turn = 0; !is_done() && !is_over() && Clock::now() < end; ++turn) {
+      const char* keys = kFillOrders[turn % std::size(kFillOrders)];
+      const double noise = 0.02 * static_cast<double>(1 + turn % 7);
+      fill(features_.order(keys, noise, options_.seed * 1'000'003 + uint64_t(turn)), keys);
     }
   }
 
@@ -221,6 +249,7 @@ class Solver {
   Features features_;
   Conflicts conflicts_;
   std::optional<FirstFit> first_fit_;
+  std::optional<ValleyFill> fill_;
   std::vector<StartOrder> orders_;
   Solved result_;
   int64_t nodes_ = 0;

@@ -223,7 +223,6 @@ class Builder {
     const int64_t size = buffer.size / scale_;
     const int64_t alignment = buffer.alignment / std::gcd(buffer.alignment, scale_);
     unit.size = std::max(unit.size, delta + size);
-    unit.is_last = unit.is_last || buffer.is_last;
     if (!combine(unit.modulus, unit.residue, alignment,
                  ((-delta % alignment) + alignment) % alignment)) {
       return false;
@@ -327,6 +326,7 @@ class Builder {
     for (const Piece& piece : pieces) {
       unit.is_flat = unit.is_flat && piece.low == 0 && piece.high == unit.size &&
                      piece.is_last == pieces[0].is_last;
+      unit.is_last = unit.is_last || piece.is_last;
     }
     std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
       return std::tie(a.begin, a.low, a.end) < std::tie(b.begin, b.low, b.end);

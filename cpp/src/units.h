@@ -67,6 +67,11 @@ inline int64_t align_up(int64_t value, int64_t modulus, int64_t residue) {
   return rest == 0 ? value : value + (modulus - rest);
 }
 
+// A scaled number in bytes; INT64_MAX where that is too much.
+inline int64_t in_bytes(int64_t scaled, int64_t scale) {
+  return scaled > INT64_MAX / scale ? INT64_MAX : scaled * scale;
+}
+
 inline int64_t align_down(int64_t value, int64_t modulus, int64_t residue) {
   if (modulus == 1) return value;
   int64_t rest = (value - residue) % modulus;

@@ -13,8 +13,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from onearena.errors import OnearenaError
+    from onearena.errors import InfeasibleError, OnearenaError, PlanError, PlanTimeoutError
+    from onearena.lifetime import Interval
     from onearena.pipeline import Options, inspect, optimize, verify
+    from onearena.planners.native import plan
+    from onearena.problem import Buffer, Member, Memory, Plan, Problem, Window
+    from onearena.problem_files.store import (
+        ProblemFile,
+        read_plan,
+        read_problem,
+        write_plan,
+        write_problem,
+    )
     from onearena.results import (
         Footprint,
         LiveTensor,
@@ -41,24 +51,56 @@ _PUBLIC = {
     "CompareReport": "onearena.runtime.compare",
     "compare": "onearena.runtime.compare",
     "Violation": "onearena.verification.violation",
+    "InfeasibleError": "onearena.errors",
+    "PlanError": "onearena.errors",
+    "PlanTimeoutError": "onearena.errors",
+    "Interval": "onearena.lifetime",
+    "Buffer": "onearena.problem",
+    "Member": "onearena.problem",
+    "Memory": "onearena.problem",
+    "Plan": "onearena.problem",
+    "Problem": "onearena.problem",
+    "Window": "onearena.problem",
+    "plan": "onearena.planners.native",
+    "ProblemFile": "onearena.problem_files.store",
+    "read_plan": "onearena.problem_files.store",
+    "read_problem": "onearena.problem_files.store",
+    "write_plan": "onearena.problem_files.store",
+    "write_problem": "onearena.problem_files.store",
 }
 
 __all__ = [
+    "Buffer",
     "CompareReport",
     "Footprint",
+    "InfeasibleError",
+    "Interval",
     "LiveTensor",
+    "Member",
+    "Memory",
     "MethodReport",
     "OnearenaError",
     "Options",
     "Peak",
+    "Plan",
+    "PlanError",
+    "PlanTimeoutError",
+    "Problem",
+    "ProblemFile",
     "ProgramReport",
     "VerifyReport",
     "Violation",
+    "Window",
     "__version__",
     "compare",
     "inspect",
     "optimize",
+    "plan",
+    "read_plan",
+    "read_problem",
     "verify",
+    "write_plan",
+    "write_problem",
 ]
 
 

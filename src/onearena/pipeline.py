@@ -12,8 +12,8 @@ from onearena import __version__
 from onearena.apply import XNNPACK_TAIL_BYTES, NewMethod, place_values, rewrite_file
 from onearena.errors import AnalysisError, PlanError, UsageError, VerificationError
 from onearena.opening import OpenedMethod, delegate_calls, open_method
+from onearena.planners import lower_bound_bytes
 from onearena.planners import plan as plan_problem
-from onearena.planners.bounds import lower_bound_bytes
 from onearena.problem import Plan
 from onearena.program import (
     AnalysedMethod,
@@ -295,7 +295,7 @@ def _drafts(
 
 def _solve(method: AnalysedMethod, draft: _Draft, options: Options) -> _Candidate:
     timeline = draft.timeline
-    solution = plan_problem(timeline.problem, options.time_limit_s)
+    solution = plan_problem(timeline.problem, time_limit_s=options.time_limit_s)
     faults = verify_plan(timeline.problem, solution)
     if faults:
         raise VerificationError(f"{timeline.method.what}: the plan is not valid: {faults[0]}")
@@ -398,6 +398,7 @@ def _inspect_method(method: AnalysedMethod, notes: tuple[str, ...]) -> MethodRep
         opened_calls=len(opened),
         pinned_values=len(timeline.storage.pinned),
         state_bytes=_state_bytes(timeline),
+        optimal=arena <= bound,
         planner="as in the file",
         peak=find_peak(timeline),
         notes=(*notes, *_pinned_notes(timeline)),
@@ -433,6 +434,7 @@ def _report(
         gap=best.solution.gap,
         opened_calls=max(best.draft.opened.opened_calls, before.opened_calls),
         pinned_values=len(best.draft.timeline.storage.pinned),
+        optimal=best.solution.optimal,
         planner=best.solution.method,
         peak=find_peak(best.draft.timeline),
         notes=notes,

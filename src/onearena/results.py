@@ -92,6 +92,7 @@ class MethodReport:
     Attributes:
         lower_bound_bytes: no plan for this order of execution needs a smaller arena.
         gap: (arena - bound) / bound.
+        optimal: whether no plan of this order and these lifetimes is smaller: it is proven.
         delegate_calls, opened_calls: calls in the method; calls whose inside is planned.
         pinned_values: planned values that keep their offset because they are not understood.
         state_bytes: bytes that survive from run to run.
@@ -103,6 +104,7 @@ class MethodReport:
     after: Footprint | None
     lower_bound_bytes: int
     gap: float
+    optimal: bool
     delegate_calls: int
     opened_calls: int
     pinned_values: int
@@ -119,6 +121,7 @@ class MethodReport:
         result.update(
             lower_bound_bytes=self.lower_bound_bytes,
             gap=self.gap,
+            optimal=self.optimal,
             delegate_calls=self.delegate_calls,
             opened_calls=self.opened_calls,
             pinned_values=self.pinned_values,

@@ -116,7 +116,7 @@ def test_group_members_are_aligned_to_their_elements(parts: list[tuple[int, int]
     ]
     method.call("test::use.out", *views, out, out)
     timeline = timeline_of(method)
-    solution = plan(timeline.problem, 0.0)
+    solution = plan(timeline.problem, time_limit_s=0.0)
     assert verify_plan(timeline.problem, solution) == ()
     for (width, _), view in zip(parts, views, strict=True):
         assert solution.offsets[timeline.buffer_of[view]] % width == 0

@@ -56,7 +56,7 @@ def _may_overlap(wanted: Problem, one: tuple[Buffer, int], other: tuple[Buffer, 
 def changed_plans(draw: DrawFn) -> tuple[Problem, Plan]:
     """A valid plan with one to three offsets changed, some of them back to valid ones."""
     wanted = draw(tiny_problems().filter(lambda p: bool(p.buffers)))
-    found = plan(wanted, 0.0)
+    found = plan(wanted, time_limit_s=0.0)
     offsets = list(found.offsets)
     for _ in range(draw(st.integers(1, 3))):
         buffer, other = (draw(st.sampled_from(wanted.buffers)) for _ in range(2))
@@ -66,7 +66,7 @@ def changed_plans(draw: DrawFn) -> tuple[Problem, Plan]:
 
 @given(tiny_problems())
 def test_no_false_alarm(tiny: Problem) -> None:
-    found = plan(tiny, 0.0)
+    found = plan(tiny, time_limit_s=0.0)
     assert verify_plan(tiny, found) == ()
     assert naive_faults(tiny, found) == Counter()
 
@@ -81,7 +81,7 @@ def test_changed_plans_are_judged_as_by_the_naive_checker(case: tuple[Problem, P
 
 @given(tiny_problems().filter(lambda p: bool(p.buffers)), st.data())
 def test_a_shorter_arena_is_found(tiny: Problem, data: st.DataObject) -> None:
-    found = plan(tiny, 0.0)
+    found = plan(tiny, time_limit_s=0.0)
     arena = data.draw(st.sampled_from(tiny.arenas))
     heights = {**found.height_bytes, arena: found.height_bytes[arena] - 1}
     assert {v.kind for v in verify_plan(tiny, replace(found, height_bytes=heights))} == {"bounds"}
@@ -89,7 +89,7 @@ def test_a_shorter_arena_is_found(tiny: Problem, data: st.DataObject) -> None:
 
 @given(tiny_problems().filter(lambda p: bool(p.buffers)))
 def test_a_higher_arena_is_fine(tiny: Problem) -> None:
-    found = plan(tiny, 0.0)
+    found = plan(tiny, time_limit_s=0.0)
     heights = {arena: height + 3 for arena, height in found.height_bytes.items()}
     assert verify_plan(tiny, replace(found, height_bytes=heights)) == ()
 

@@ -1,5 +1,5 @@
-"""Problem → Plan. Pure functions; nothing here knows what a program is."""
+"""Problem → Plan, by the compiled planner. Nothing here knows what a program is."""
 
-from onearena.planners.portfolio import plan
+from onearena.planners.native import lower_bound_bytes, plan
 
-__all__ = ["plan"]
+__all__ = ["lower_bound_bytes", "plan"]

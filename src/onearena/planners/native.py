@@ -76,6 +76,22 @@ def plan(
     )
 
 
+def lower_bound_bytes(problem: Problem, arena: int) -> int:
+    """A bound on the height of one arena that holds the buffers that can lie nowhere else: no plan
+    is lower. It is found in no time; `plan` may prove a better one.
+
+    Raises:
+        PlanError: the problem is malformed.
+    """
+    arenas = problem.arenas
+    if arena not in arenas:
+        return 0
+    try:
+        return _core.lower_bound(to_native(problem), arenas.index(arena))
+    except _core.MalformedProblem as error:
+        raise PlanError(str(error)) from None
+
+
 def _name(buffer: Buffer) -> str:
     return buffer.name or f"buffer {buffer.id}"
 

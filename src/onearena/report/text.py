@@ -51,7 +51,8 @@ def _method_lines(method: MethodReport) -> Iterable[str]:
     yield _indent(table(_footprint_rows(method.before, method.after)))
     scope = "" if method.after else ", calls as they stand"
     yield (
-        f"  lower bound of the arena{scope}  {method.lower_bound_bytes:,} B  (gap {method.gap:.2%})"
+        f"  lower bound of the arena{scope}  {method.lower_bound_bytes:,} B  (gap {method.gap:.2%}"
+        f"{', proven optimal' if method.optimal else ''})"
     )
     yield (
         f"  delegate calls  {method.delegate_calls}, {method.opened_calls} opened"

@@ -1,38 +1,19 @@
-"""The default planner: valid, never below the optimum, mostly at it, and repeatable."""
+"""The planner on problems of programs: valid, optimal, and repeatable."""
 
 from __future__ import annotations
 
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onearena.errors import PlanError
-from onearena.planners import plan, portfolio
-from onearena.planners.bounds import lower_bound_bytes
+from onearena.planners import lower_bound_bytes, plan
 from onearena.problem import Buffer, Member, Plan, Problem
 from onearena.verification.plan import verify_plan
 from tests.planners.brute import optimum_bytes
 from tests.planners.problems import life, network, problem, tiny_problems
-
-_TICKS_PER_SECOND = 1024
-
-
-@pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that counts how often it is asked: the search does the same work everywhere."""
-
-    class Clock:
-        def __init__(self) -> None:
-            self._asked = 0
-
-        def monotonic(self) -> float:
-            self._asked += 1
-            return self._asked / _TICKS_PER_SECOND
-
-    monkeypatch.setattr(portfolio, "time", Clock())
-
 
 def _check(wanted: Problem, found: Plan) -> None:
     assert verify_plan(wanted, found) == ()
@@ -44,24 +25,21 @@ def _check(wanted: Problem, found: Plan) -> None:
             if buffer.arena == arena
         ]
         assert found.height_bytes[arena] == max(ends)
-        assert found.lower_bound_bytes[arena] == lower_bound_bytes(wanted, arena)
+        assert found.lower_bound_bytes[arena] >= lower_bound_bytes(wanted, arena)
         assert found.height_bytes[arena] >= found.lower_bound_bytes[arena]
 
 
-@given(tiny_problems(), st.sampled_from((0.0, 0.05)))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tiny_problems(), st.sampled_from((0.0, 2.0)))
 def test_every_plan_is_valid(tiny: Problem, time_limit_s: float) -> None:
-    _check(tiny, plan(tiny, time_limit_s))
+    _check(tiny, plan(tiny, time_limit_s=time_limit_s))
 
 
 @given(tiny_problems(max_buffers=5, max_arenas=1))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_plan_is_below_the_optimum(tiny: Problem) -> None:
-    found = plan(tiny, 0.05)
+def test_tiny_plans_are_optimal(tiny: Problem) -> None:
+    found = plan(tiny, time_limit_s=10)
+    assert found.optimal
     for arena in tiny.arenas:
-        best = optimum_bytes(tiny, arena)
-        assert best is not None
-        assert found.height_bytes[arena] >= best
+        assert found.height_bytes[arena] == optimum_bytes(tiny, arena)
 
 
 def _random_problem(rng: random.Random) -> Problem:
@@ -81,52 +59,31 @@ def _random_problem(rng: random.Random) -> Problem:
     return Problem(tuple(buffers), groups, tuple(equal[:2]))
 
 
-def test_small_plans_are_nearly_always_optimal() -> None:
+def test_small_plans_are_optimal() -> None:
     rng = random.Random(7)
-    worse = []
-    for number in range(150):
+    for _ in range(150):
         tiny = _random_problem(rng)
-        found, best = plan(tiny, 0.3).height_bytes[1], optimum_bytes(tiny, 1)
-        assert best is not None
-        assert found >= best
-        if found > best:
-            worse.append((number, found, best))
-    assert len(worse) <= 4, worse
+        found = plan(tiny, time_limit_s=10)
+        assert found.optimal
+        assert found.height_bytes[1] == optimum_bytes(tiny, 1)
 
 
-def test_networks_come_close_to_their_bounds() -> None:
-    gaps = []
+def test_networks_are_planned_at_their_bounds() -> None:
     for seed in range(12):
         wanted = network(seed)
-        found = plan(wanted, 0.3)
+        found = plan(wanted, time_limit_s=10)
         _check(wanted, found)
-        gaps.append(found.gap)
-    assert sum(gaps) / len(gaps) < 0.01, gaps
-    assert max(gaps) < 0.05, gaps
+        assert found.gap < 0.005, seed
 
 
 @given(tiny_problems())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_same_problem_gets_the_same_plan(tiny: Problem) -> None:
-    first, second = plan(tiny, 0.02), plan(tiny, 0.02)
-    assert first == second
+    assert plan(tiny) == plan(tiny)
 
 
 def test_networks_get_the_same_plan_again() -> None:
     for seed in (1, 2, 3):
-        assert plan(network(seed), 0.1) == plan(network(seed), 0.1)
-
-
-def test_local_search_finds_what_no_first_order_does() -> None:
-    """Found by searching random instances: every plain order ends above the optimum."""
-    rng = random.Random(11)
-    improved = 0
-    for _ in range(200):
-        tiny = _random_problem(rng)
-        quick, long = plan(tiny, 0.0).height_bytes[1], plan(tiny, 0.3).height_bytes[1]
-        assert long <= quick
-        improved += long < quick
-    assert improved > 0
+        assert plan(network(seed)) == plan(network(seed), threads=2)
 
 
 def test_nothing_to_plan() -> None:
@@ -166,6 +123,7 @@ def test_a_fixed_buffer_stays_and_others_go_around_it() -> None:
     found = plan(fixed)
     _check(fixed, found)
     assert found.offsets == (4, 12, 0)
+    assert found.optimal
 
 
 def test_a_pair_that_may_share_gets_one_offset() -> None:

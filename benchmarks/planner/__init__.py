@@ -1,0 +1,1 @@
+"""What the planner is measured by. See ``python -m benchmarks.planner --help``."""
