@@ -2,10 +2,11 @@
 # make test    lint, type check, all tests
 # make bench   benchmarks/results.md, on two versions of ExecuTorch
 # make speed   how long `onearena optimize` takes, and how much memory
+# make bench-planner  benchmarks/planner/results.md: the planner alone, against others
 # make fuzz    mutated files against the file layer
 # make clean   remove what the others made
 #
-# Nothing needs to be installed but Python (with venv) and make.
+# Nothing needs to be installed but Python (with venv), make and a C++17 compiler.
 
 PYTHON ?= python3
 # More arguments for every `pip install`, such as an index with CPU-only builds of torch.
@@ -22,11 +23,14 @@ PY := $(VENV)/bin/python
 OLD_PY := $(OLD_VENV)/bin/python
 PIP_INSTALL = -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS)
 CODE := src tests benchmarks examples
+# What the compiled planner is made of: a change there installs it again.
+CPP_BUILD := $(wildcard cpp/CMakeLists.txt cpp/include/onearena/*.h cpp/src/* cpp/verify/* cpp/python/*)
+CPP := $(shell find cpp -name "*.h" -o -name "*.cc")
 
 .DELETE_ON_ERROR:
 # Two pips must not work on one environment at a time.
 .NOTPARALLEL:
-.PHONY: help demo test bench speed fuzz clean
+.PHONY: help demo test bench bench-planner speed fuzz clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -38,10 +42,14 @@ test: $(VENV)/.dev
 	$(PY) -m ruff check $(CODE)
 	$(PY) -m ruff format --check $(CODE)
 	$(PY) -m mypy $(CODE)
+	$(VENV)/bin/clang-format --dry-run -Werror $(CPP)
 	$(PY) -m pytest
 
 bench: $(VENV)/.zoo $(OLD_VENV)/.run
 	$(PY) -m benchmarks.bench --cache $(CACHE)/bench --old $(OLD_PY) $(BENCH_FLAGS)
+
+bench-planner: $(VENV)/.planner
+	$(PY) -m benchmarks.planner $(BENCH_FLAGS)
 
 speed: $(VENV)/.zoo
 	$(PY) -m benchmarks.speed --cache $(CACHE)/bench
@@ -50,11 +58,11 @@ fuzz: $(VENV)/.dev
 	$(PY) -m benchmarks.fuzz --count $(FUZZ_COUNT) --jobs $(FUZZ_JOBS)
 
 clean:
-	rm -rf $(VENV) $(OLD_VENV) $(CACHE) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLD_VENV) $(CACHE) build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Environments. A file in each says what was installed, so that nothing is installed twice.
 
-$(VENV)/.run: requirements/run.txt pyproject.toml | $(PY)
+$(VENV)/.run: requirements/run.txt pyproject.toml CMakeLists.txt $(CPP_BUILD) | $(PY)
 	@echo "installing torch and executorch into $(VENV), this takes minutes"
 	$(PY) $(PIP_INSTALL) -r requirements/run.txt
 	$(PY) $(PIP_INSTALL) -e '.[run]'
@@ -62,6 +70,10 @@ $(VENV)/.run: requirements/run.txt pyproject.toml | $(PY)
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.run
 	$(PY) $(PIP_INSTALL) -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.planner: requirements/planner.txt $(VENV)/.run
+	$(PY) $(PIP_INSTALL) -r requirements/planner.txt
 	@touch $@
 
 $(VENV)/.zoo: requirements/zoo.txt requirements/zoo-files.txt $(VENV)/.run

@@ -32,7 +32,8 @@ void add_buffer(onearena::Problem& problem, int64_t size, int64_t alignment, int
   buffer.size = size;
   buffer.alignment = alignment;
   buffer.life = {begin, end};
-  for (const auto& [from, to, start, stop] : gaps) buffer.gaps.push_back({{from, to}, {start, stop}});
+  for (const auto& [from, to, start, stop] : gaps)
+    buffer.gaps.push_back({{from, to}, {start, stop}});
   buffer.offset = offset;
   buffer.hint = hint;
   buffer.region = {low, high};
@@ -97,11 +98,12 @@ onearena::Plan plan(const onearena::Problem& problem, double time_limit_s, int32
   return result;
 }
 
-std::vector<std::tuple<std::string, int32_t, int32_t>> verify(
-    const onearena::Problem& problem, const std::vector<int64_t>& offsets,
-    const std::vector<int32_t>& memories, const std::vector<int64_t>& heights) {
-  static const char* const kNames[] = {"bounds", "alignment", "pinned",  "region", "memory",
-                                       "capacity", "alias",   "overlap", "last"};
+std::vector<std::tuple<std::string, int32_t, int32_t>> verify(const onearena::Problem& problem,
+                                                              const std::vector<int64_t>& offsets,
+                                                              const std::vector<int32_t>& memories,
+                                                              const std::vector<int64_t>& heights) {
+  static const char* const kNames[] = {"bounds",   "alignment", "pinned",  "region", "memory",
+                                       "capacity", "alias",     "overlap", "last"};
   const size_t count = problem.buffers.size();
   if (offsets.size() != count || memories.size() != count ||
       heights.size() != problem.memories.size()) {
@@ -110,8 +112,8 @@ std::vector<std::tuple<std::string, int32_t, int32_t>> verify(
   std::vector<onearena::Fault> faults;
   {
     nb::gil_scoped_release release;
-    faults = onearena::verify(problem, {offsets.data(), memories.data(), heights.data()},
-                              kMaxFaults);
+    faults =
+        onearena::verify(problem, {offsets.data(), memories.data(), heights.data()}, kMaxFaults);
   }
   std::vector<std::tuple<std::string, int32_t, int32_t>> result;
   for (const auto& fault : faults) {
@@ -134,7 +136,7 @@ std::vector<int64_t> replan(onearena::Replanner& replanner, const std::vector<in
 }  // namespace
 
 NB_MODULE(_core, m) {
-  nb::exception<onearena::MalformedProblem>(m, "MalformedProblem", PyExc_ValueError);
+  nb::exception<onearena::MalformedProblem>(m, "MalformedProblemError", PyExc_ValueError);
   nb::class_<onearena::Problem>(m, "Problem")
       .def("__init__",
            [](onearena::Problem* self) {

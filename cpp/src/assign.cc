@@ -69,8 +69,7 @@ class Assigner {
   int64_t cost_of(const Loads& loads) const {
     int64_t cost = 0;
     for (size_t m = 0; m < problem_.memories.size(); ++m) {
-      cost = sum(cost, product(problem_.memories[m].weight,
-                               loads.height(static_cast<int32_t>(m))));
+      cost = sum(cost, product(problem_.memories[m].weight, loads.height(static_cast<int32_t>(m))));
     }
     return cost;
   }
@@ -120,8 +119,7 @@ class Assigner {
   std::pair<int64_t, int64_t> score(const Loads& loads) const {
     int64_t excess = 0;
     for (size_t m = 0; m < problem_.memories.size(); ++m) {
-      excess += std::max<int64_t>(
-          0, loads.height(static_cast<int32_t>(m)) - allowed_height_[m]);
+      excess += std::max<int64_t>(0, loads.height(static_cast<int32_t>(m)) - allowed_height_[m]);
     }
     return {excess, cost_of(loads)};
   }
@@ -163,8 +161,8 @@ class Assigner {
 
   // Where the buffers of a memory do not fit although their loads do, less is allowed there.
   void repair(Loads& loads) {
-    for (int32_t turn = 0;
-         turn < kMaxRepairs && !is_done() && (turn == 0 || !limits_.reached()); ++turn) {
+    for (int32_t turn = 0; turn < kMaxRepairs && !is_done() && (turn == 0 || !limits_.reached());
+         ++turn) {
       const int32_t tight = evaluate();
       if (tight < 0) return;
       const int64_t height = loads.height(tight);
@@ -220,8 +218,7 @@ class Assigner {
         const auto now = Clock::now();
         part.deadline = now + (limits_.deadline - now) / static_cast<int64_t>(left);
       }
-      at->second =
-          plan_single(problem_, held, problem_.memories[memory].capacity, options_, part);
+      at->second = plan_single(problem_, held, problem_.memories[memory].capacity, options_, part);
       nodes_ += at->second.nodes;
     }
     return at->second;
@@ -249,8 +246,8 @@ class Assigner {
       best_.cost_bound = 0;
       for (const auto& [key, single] : known_) {
         best_.lower_bounds[key.first] = single.bound;
-        best_.cost_bound = sum(
-            best_.cost_bound, product(problem_.memories[key.first].weight, single.bound));
+        best_.cost_bound =
+            sum(best_.cost_bound, product(problem_.memories[key.first].weight, single.bound));
       }
     }
     if (is_proven_ && !options_.fit_only) best_.cost_bound = best_.cost;

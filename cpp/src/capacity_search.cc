@@ -60,9 +60,9 @@ bool CapacitySearch::settle_last_units() {
     const Unit& unit = layout_.units[u];
     if (!unit.is_last || unit.pieces.empty()) continue;
     last_.push_back(static_cast<int32_t>(u));
-    const int64_t start = align_down(
-        std::min({capacity_ - unit.size, unit.highest, unit.reach - unit.size}), unit.modulus,
-        unit.residue);
+    const int64_t start =
+        align_down(std::min({capacity_ - unit.size, unit.highest, unit.reach - unit.size}),
+                   unit.modulus, unit.residue);
     if (start < unit.lowest) return false;
     for (int64_t j = conflicts_.starts[u]; j < conflicts_.starts[u + 1]; ++j) {
       Unit& other = layout_.units[conflicts_.others[j]];
@@ -123,9 +123,9 @@ void CapacitySearch::peel() {
 
 Outcome CapacitySearch::advance(int32_t round, int64_t node_limit) {
   if (is_impossible_) return Outcome::kNone;
-  const int64_t per_slot = std::min(
-      node_limit / static_cast<int64_t>(slots_.size()) + 1,
-      (kNodesPerUnit * static_cast<int64_t>(core_.size()) + kExtraNodes) * luby(round));
+  const int64_t per_slot =
+      std::min(node_limit / static_cast<int64_t>(slots_.size()) + 1,
+               (kNodesPerUnit * static_cast<int64_t>(core_.size()) + kExtraNodes) * luby(round));
   std::atomic<size_t> next{0};
   std::atomic<size_t> winner{slots_.size()};  // the first slot that has an answer
   auto work = [&] {

@@ -21,8 +21,7 @@ void check_gaps(const Buffer& buffer, size_t index) {
     if (gap.life.begin < buffer.life.begin || gap.life.end > buffer.life.end) {
       fail(index, "a gap lies outside the lifetime");
     }
-    if (gap.bytes.begin < gap.bytes.end &&
-        (gap.bytes.begin < 0 || gap.bytes.end > buffer.size)) {
+    if (gap.bytes.begin < gap.bytes.end && (gap.bytes.begin < 0 || gap.bytes.end > buffer.size)) {
       fail(index, "the bytes of a gap lie outside the buffer");
     }
     lives.push_back(gap.life);

@@ -67,8 +67,7 @@ class Explainer {
 
   bool is_impossible(const std::vector<int32_t>& buffers) {
     ++trials_;
-    return plan_memories(part_of(problem_, buffers), trial_, limits_).status ==
-           Status::kInfeasible;
+    return plan_memories(part_of(problem_, buffers), trial_, limits_).status == Status::kInfeasible;
   }
 
  private:

@@ -112,8 +112,8 @@ bool ValleyFill::raise(int32_t begin) {
   return true;
 }
 
-// Joins a stretch with the next one, which has the same level. Units that waited at their border fit
-// now, or wait at another one.
+// Joins a stretch with the next one, which has the same level. Units that waited at their border
+// fit now, or wait at another one.
 void ValleyFill::join_next(int32_t begin) {
   Stretch& stretch = stretches_[begin];
   const int32_t border = stretch.end;

@@ -19,9 +19,8 @@ LocalSearch::LocalSearch(const Layout& layout, const Conflicts& conflicts, uint6
       limits_(limits) {}
 
 void LocalSearch::run(std::vector<StartOrder> starts, int64_t limit, int64_t target) {
-  std::stable_sort(starts.begin(), starts.end(), [](const StartOrder& a, const StartOrder& b) {
-    return a.height < b.height;
-  });
+  std::stable_sort(starts.begin(), starts.end(),
+                   [](const StartOrder& a, const StartOrder& b) { return a.height < b.height; });
   if (starts.size() > kStarts) starts.resize(kStarts);
   std::vector<int32_t> highest(starts.size(), -1), order;
   for (int64_t step = 0; step < step_limit_ && !limits_.reached(); ++step) {
@@ -30,7 +29,8 @@ void LocalSearch::run(std::vector<StartOrder> starts, int64_t limit, int64_t tar
     order = start.units;
     change(order, top);
     // a little worse is accepted now and then, or the search gets stuck
-    const int64_t allowed = random_.below(64) == 0 ? start.height + start.height / 16 : start.height;
+    const int64_t allowed =
+        random_.below(64) == 0 ? start.height + start.height / 16 : start.height;
     const int64_t height =
         first_fit_.place(order, start.best_fit, std::min(allowed, kInfinity - 1) + 1);
     if (height < 0) continue;

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "bounds.h"
 #include "conflicts.h"
 #include "onearena/planner.h"
 #include "orders.h"
-#include "bounds.h"
 #include "units.h"
 
 namespace onearena {
@@ -25,8 +25,8 @@ struct Taken {
 // Structure in compressed form, and room for everything that a re-plan needs.
 struct Replanner::Impl {
   int32_t count = 0;
-  std::vector<int32_t> unit_of;       // by buffer
-  std::vector<int64_t> starts;        // units that meet unit k: others[starts[k], starts[k + 1])
+  std::vector<int32_t> unit_of;  // by buffer
+  std::vector<int64_t> starts;   // units that meet unit k: others[starts[k], starts[k + 1])
   std::vector<int32_t> others;
   std::vector<int64_t> modulus, pinned, lowest, reach;
   std::vector<internal::Piece> pieces;
@@ -78,12 +78,11 @@ Replanner::Replanner(const Problem& problem, const Options& options, Plan* first
   std::vector<bool> merged(problem.pairs.size());
   for (size_t k = 0; k < problem.pairs.size(); ++k) {
     const Pair& pair = problem.pairs[k];
-    merged[k] = !planned.offsets.empty() &&
-                planned.offsets[pair.first] == planned.offsets[pair.second];
+    merged[k] =
+        !planned.offsets.empty() && planned.offsets[pair.first] == planned.offsets[pair.second];
   }
   internal::Contradiction contradiction;
-  const internal::Layout layout =
-      internal::build_layout(structure, chosen, merged, contradiction);
+  const internal::Layout layout = internal::build_layout(structure, chosen, merged, contradiction);
   refuse(!contradiction.buffers.empty(), "its constraints contradict each other");
   const internal::Conflicts conflicts = internal::find_conflicts(layout);
   my.count = static_cast<int32_t>(layout.units.size());

@@ -16,7 +16,10 @@ class Single {
  public:
   Single(const Problem& problem, const std::vector<int32_t>& chosen, int64_t capacity,
          const Options& options, const Limits& limits)
-      : problem_(problem), chosen_(chosen), capacity_(capacity), options_(options),
+      : problem_(problem),
+        chosen_(chosen),
+        capacity_(capacity),
+        options_(options),
         limits_(limits) {
     std::vector<bool> is_chosen(problem.buffers.size());
     for (int32_t buffer : chosen) is_chosen[buffer] = true;
@@ -85,8 +88,7 @@ class Single {
     result_.nodes += solved.nodes;
     may_be_possible_ = may_be_possible_ || solved.status != Status::kInfeasible;
     keep(layout, solved);
-    smallest_bound_ =
-        std::min(smallest_bound_, in_bytes(solved.bound, layout.scale));
+    smallest_bound_ = std::min(smallest_bound_, in_bytes(solved.bound, layout.scale));
   }
 
   void keep(const Layout& layout, const Solved& solved) {
@@ -121,8 +123,8 @@ class Single {
 
 }  // namespace
 
-SinglePlan plan_single(const Problem& problem, const std::vector<int32_t>& chosen,
-                       int64_t capacity, const Options& options, const Limits& limits) {
+SinglePlan plan_single(const Problem& problem, const std::vector<int32_t>& chosen, int64_t capacity,
+                       const Options& options, const Limits& limits) {
   return Single(problem, chosen, capacity, options, limits).run();
 }
 

@@ -22,8 +22,8 @@ struct SinglePlan {
 };
 
 // Plans the buffers `chosen` (ascending, whole groups), all in one memory of `capacity` bytes.
-SinglePlan plan_single(const Problem& problem, const std::vector<int32_t>& chosen,
-                       int64_t capacity, const Options& options, const Limits& limits);
+SinglePlan plan_single(const Problem& problem, const std::vector<int32_t>& chosen, int64_t capacity,
+                       const Options& options, const Limits& limits);
 
 // A bound for the same, whichever pairs share.
 int64_t bound_single(const Problem& problem, const std::vector<int32_t>& chosen);

@@ -71,8 +71,7 @@ class Solver {
 
   Solved decide() {
     if (has_plan()) {
-      result_.status =
-          result_.height <= result_.bound ? Status::kOptimal : Status::kFeasible;
+      result_.status = result_.height <= result_.bound ? Status::kOptimal : Status::kFeasible;
       return result_;
     }
     result_.status = result_.bound > capacity_ ? Status::kInfeasible : Status::kTimeout;

@@ -74,8 +74,7 @@ class Tight {
     return conflicts_.lows.empty() ? -layout_.units[unit].size : conflicts_.lows[j];
   }
   int64_t high(int64_t j) const {
-    return conflicts_.lows.empty() ? layout_.units[conflicts_.others[j]].size
-                                   : conflicts_.highs[j];
+    return conflicts_.lows.empty() ? layout_.units[conflicts_.others[j]].size : conflicts_.highs[j];
   }
 
   // Free origins that touch the ground or a unit that is placed, ascending.

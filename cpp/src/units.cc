@@ -28,18 +28,20 @@ std::vector<Part> parts_of(const Buffer& buffer) {
             [](const Gap& a, const Gap& b) { return a.life.begin < b.life.begin; });
   int64_t from = buffer.life.begin;
   for (const Gap& gap : gaps) {
-    if (from < gap.life.begin) parts.push_back({{from, gap.life.begin}, {0, buffer.size}, buffer.is_last});
+    if (from < gap.life.begin)
+      parts.push_back({{from, gap.life.begin}, {0, buffer.size}, buffer.is_last});
     if (gap.bytes.begin < gap.bytes.end) parts.push_back({gap.life, gap.bytes, buffer.is_last});
     from = gap.life.end;
   }
-  if (from < buffer.life.end) parts.push_back({{from, buffer.life.end}, {0, buffer.size}, buffer.is_last});
+  if (from < buffer.life.end)
+    parts.push_back({{from, buffer.life.end}, {0, buffer.size}, buffer.is_last});
   return parts;
 }
 
 bool touch(const Span& a, const Span& b) { return a.begin < b.end && b.begin < a.end; }
 
-// Parts of two buffers, the second shifted by `shift` bytes, occupy a byte at one step, or lie above
-// one that is last.
+// Parts of two buffers, the second shifted by `shift` bytes, occupy a byte at one step, or lie
+// above one that is last.
 bool collide(const std::vector<Part>& first, const std::vector<Part>& second, int64_t shift) {
   for (const Part& a : first) {
     for (const Part& b : second) {
@@ -155,8 +157,8 @@ class Builder {
     for (Member& member : moved) member.delta += shift;
     for (const Member& one : members_[a]) {
       for (const Member& other : moved) {
-        const bool may = one.delta == other.delta &&
-                         allowed_.count(std::minmax(one.buffer, other.buffer)) != 0;
+        const bool may =
+            one.delta == other.delta && allowed_.count(std::minmax(one.buffer, other.buffer)) != 0;
         if (!may && collide(parts_[one.buffer], parts_[other.buffer], other.delta - one.delta)) {
           return false;
         }

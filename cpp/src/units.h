@@ -28,13 +28,13 @@ struct Unit {
   int64_t size = 0;             // end of the last byte, occupied or not
   int64_t modulus = 1;          // the origin is congruent to `residue`
   int64_t residue = 0;
-  int64_t lowest = 0;           // the origin lies in [lowest, highest]
+  int64_t lowest = 0;  // the origin lies in [lowest, highest]
   int64_t highest = kInfinity;
-  int64_t reach = kInfinity;    // no byte may lie at or above this
-  int64_t duration = 0;         // steps at which something of it is occupied
+  int64_t reach = kInfinity;  // no byte may lie at or above this
+  int64_t duration = 0;       // steps at which something of it is occupied
   int64_t hint = kFree;
-  bool is_last = false;         // some piece is last
-  bool is_flat = true;          // all pieces are [0, size), and all of them are last or none
+  bool is_last = false;  // some piece is last
+  bool is_flat = true;   // all pieces are [0, size), and all of them are last or none
 };
 
 // One memory's part of a problem, all byte counts divided by `scale`.

@@ -222,8 +222,8 @@ class Search final : public Valley {
     trail_.push_back({sections_ + unit, 0});
   }
 
-  // Moves the unit behind the live ones of a section. What is behind them is never sorted, so undoing
-  // in reverse order only needs to count up.
+  // Moves the unit behind the live ones of a section. What is behind them is never sorted, so
+  // undoing in reverse order only needs to count up.
   void remove_from(int32_t section, int32_t unit) {
     int32_t* const units = section_units_.data() + section_starts_[section];
     const int32_t last = --live_[section];
@@ -266,9 +266,8 @@ class Search final : public Valley {
   }
 
   T aligned(int32_t unit, T value) const {
-    return modulus_[unit] == 1
-               ? value
-               : static_cast<T>(align_up(value, modulus_[unit], residue_[unit]));
+    return modulus_[unit] == 1 ? value
+                               : static_cast<T>(align_up(value, modulus_[unit], residue_[unit]));
   }
 
   // -- one node -------------------------------------------------------------------------------
@@ -554,8 +553,8 @@ class Search final : public Valley {
 
   bool fills_valley(int32_t unit, const Branch& at) const {
     return !(off_ & kNoDominance) && is_uniform_ &&
-           piece_starts_[unit + 1] - piece_starts_[unit] == 1 &&
-           begin_[unit] <= at.valley_begin && end_[unit] >= at.valley_end;
+           piece_starts_[unit + 1] - piece_starts_[unit] == 1 && begin_[unit] <= at.valley_begin &&
+           end_[unit] >= at.valley_end;
   }
 
   // Nothing that covers the section starts on its floor: what could must rest on others, directly
@@ -563,8 +562,7 @@ class Search final : public Valley {
   bool waste(int32_t b, int32_t e, int32_t from, int32_t to, const Branch& at, size_t changes) {
     const size_t mark = trail_.size();
     const T next = lift(b, e, at);
-    if (next != kNone && next - at.level <= at.slack &&
-        solve(b, e, from, to, changes, kNobody)) {
+    if (next != kNone && next - at.level <= at.slack && solve(b, e, from, to, changes, kNobody)) {
       return true;
     }
     undo(mark);
@@ -670,8 +668,7 @@ class Search final : public Valley {
 }  // namespace
 
 std::unique_ptr<Valley> make_valley(const Layout& layout, const std::vector<int32_t>& units,
-                                    int64_t capacity, uint32_t switched_off,
-                                    const Limits& limits) {
+                                    int64_t capacity, uint32_t switched_off, const Limits& limits) {
   int64_t grid = 0, total = 0;
   for (int32_t index : units) {
     const Unit& unit = layout.units[index];

@@ -28,9 +28,9 @@ enum Switch : uint32_t {
   kNoPeeling = 1u << 5,     // units that always fit are planned with the others
   kNoValley = 1u << 6,      // the whole search
   kNoLocalSearch = 1u << 7,
-  kNoFirstFit = 1u << 8,    // all orders but one
-  kNoFill = 1u << 10,           // all orders of valley fill but one
-  kNoTight = 1u << 9,       // the search for layouts that are not flat
+  kNoFirstFit = 1u << 8,  // all orders but one
+  kNoFill = 1u << 10,     // all orders of valley fill but one
+  kNoTight = 1u << 9,     // the search for layouts that are not flat
 };
 
 class Valley {

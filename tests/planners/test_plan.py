@@ -15,6 +15,7 @@ from onearena.verification.plan import verify_plan
 from tests.planners.brute import optimum_bytes
 from tests.planners.problems import life, network, problem, tiny_problems
 
+
 def _check(wanted: Problem, found: Plan) -> None:
     assert verify_plan(wanted, found) == ()
     assert set(found.height_bytes) == set(found.lower_bound_bytes) == set(wanted.arenas)

@@ -28,10 +28,10 @@ struct Gap {
 };
 
 struct Buffer {
-  int64_t size = 0;       // 0 is allowed: it collides with nothing
-  int64_t alignment = 1;  // divides the offset; any positive number
-  Span life;              // empty: the buffer needs a place but collides with nothing
-  std::vector<Gap> gaps;  // inside `life`, apart from each other
+  int64_t size = 0;               // 0 is allowed: it collides with nothing
+  int64_t alignment = 1;          // divides the offset; any positive number
+  Span life;                      // empty: the buffer needs a place but collides with nothing
+  std::vector<Gap> gaps;          // inside `life`, apart from each other
   int64_t offset = kFree;         // where it must be
   int64_t hint = kFree;           // where it was in an earlier plan; planners may start from it
   Span region{0, kUnlimited};     // all its bytes lie in here

@@ -56,7 +56,7 @@ def plan(
     native = to_native(problem, memories)
     try:
         found = _core.plan(native, time_limit_s, threads, seed, fit_only)
-    except _core.MalformedProblem as error:
+    except _core.MalformedProblemError as error:
         raise PlanError(str(error)) from None
     if found.status == "infeasible":
         names = [_name(problem.buffers[k]) for k in found.conflict]
@@ -88,7 +88,7 @@ def lower_bound_bytes(problem: Problem, arena: int) -> int:
         return 0
     try:
         return _core.lower_bound(to_native(problem), arenas.index(arena))
-    except _core.MalformedProblem as error:
+    except _core.MalformedProblemError as error:
         raise PlanError(str(error)) from None
 
 
