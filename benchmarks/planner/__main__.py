@@ -108,11 +108,12 @@ def _write_json(path: Path, results: Results, goals: Sequence[Goal]) -> None:
 
 def _about(options: argparse.Namespace, seconds: float) -> list[str]:
     command = "make bench-planner" + " BENCH_FLAGS=--quick" * options.quick
-    made_with = ", ".join(f"{name} {version(name)}" for name in ("omnimalloc", "ortools"))
+    rivals = () if options.alone else ("omnimalloc", "ortools")
+    versions = [f"onearena {__version__}", *(f"{name} {version(name)}" for name in rivals)]
+    versions += [f"Python {platform.python_version()}", _processor()]
     return [
         f"Written by `{command}` on {datetime.now(UTC):%Y-%m-%d} in "
-        f"{seconds / 60:.0f} minutes: onearena {__version__}, {made_with}, "
-        f"Python {platform.python_version()}, {_processor()}.",
+        f"{seconds / 60:.0f} minutes: {', '.join(versions)}.",
         "Every planner has one thread on one core and the same time limit; every plan is checked "
         "by code that shares nothing with the planners. Times are of planning alone, the median "
         "of up to 5 runs where they are short; bringing a problem into a planner's form is not "
@@ -122,7 +123,7 @@ def _about(options: argparse.Namespace, seconds: float) -> list[str]:
         "not at the bound, its tabu search, each of them with all the time. CP-SAT is asked "
         "for a plan at the load for half of the time, then it minimises, starting from a greedy "
         "plan. ExecuTorch is its greedy planner written anew, which knows no time limit. "
-        "MiniMalloc itself is on no package index and is not run.",
+        "MiniMalloc itself is not run: it is on no package index.",
     ]
 
 

@@ -38,6 +38,7 @@ class CapacitySearch {
   struct Slot {
     std::string keys;
     double noise = 0;
+    bool in_offset_order = false;
     std::unique_ptr<Valley> valley;
     std::vector<int32_t> priority;
     Outcome outcome = Outcome::kStopped;

@@ -46,6 +46,11 @@ void check_buffer(const Problem& problem, size_t index) {
       buffer.region.begin > kLargest) {
     fail(index, "the region is not one");
   }
+  if (buffer.life.begin < -kLargest || buffer.life.end > kLargest ||
+      (buffer.life.begin >= buffer.life.end && !buffer.gaps.empty())) {
+    fail(index, "the lifetime is not one, or too far away");
+  }
+  if (buffer.hint < kFree || buffer.hint > kLargest) fail(index, "the hint is not an offset");
   for (int32_t memory : buffer.memories) {
     if (memory < 0 || static_cast<size_t>(memory) >= problem.memories.size()) {
       fail(index, "there is no such memory");

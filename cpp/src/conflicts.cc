@@ -75,8 +75,34 @@ int64_t count_meetings(const Layout& layout) {
   return meetings;
 }
 
+namespace {
+
+// One piece each, all of them [0, size): who meets is all there is to know. Counted first, so that
+// nothing is stored twice.
+Conflicts find_simple_conflicts(const Layout& layout) {
+  Conflicts conflicts;
+  conflicts.starts.assign(layout.units.size() + 1, 0);
+  sweep(layout, [&](int32_t a, int32_t, int32_t b, int32_t) {
+    ++conflicts.starts[a + 1];
+    ++conflicts.starts[b + 1];
+  });
+  std::partial_sum(conflicts.starts.begin(), conflicts.starts.end(), conflicts.starts.begin());
+  std::vector<int64_t> next(conflicts.starts.begin(), conflicts.starts.end() - 1);
+  conflicts.others.resize(conflicts.starts.back());
+  sweep(layout, [&](int32_t a, int32_t, int32_t b, int32_t) {
+    conflicts.others[next[a]++] = b;
+    conflicts.others[next[b]++] = a;
+  });
+  return conflicts;
+}
+
+}  // namespace
+
 Conflicts find_conflicts(const Layout& layout) {
   const size_t count = layout.units.size();
+  bool has_many = false;
+  for (const Unit& unit : layout.units) has_many = has_many || unit.pieces.size() > 1;
+  if (layout.is_flat && !has_many) return find_simple_conflicts(layout);
   Conflicts conflicts;
   conflicts.starts.assign(count + 1, 0);
   std::vector<Entry> entries;
@@ -87,8 +113,6 @@ Conflicts find_conflicts(const Layout& layout) {
     entries.push_back(entry_of(b, other, a, one));
   });
   // pieces of one unit give the same entry again and again
-  bool has_many = false;
-  for (const Unit& unit : layout.units) has_many = has_many || unit.pieces.size() > 1;
   if (has_many) {
     auto key = [](const Entry& e) { return std::tie(e.unit, e.other, e.low, e.high); };
     std::sort(entries.begin(), entries.end(),

@@ -4,8 +4,8 @@
 
 namespace onearena::internal {
 
-FirstFit::FirstFit(const Layout& layout, const Conflicts& conflicts)
-    : layout_(layout), conflicts_(conflicts) {
+FirstFit::FirstFit(const Layout& layout, const Conflicts& conflicts, const Limits* limits)
+    : layout_(layout), conflicts_(conflicts), limits_(limits) {
   origins_.resize(layout.units.size());
   size_t most = 0;
   for (size_t u = 0; u < layout.units.size(); ++u) {
@@ -41,8 +41,10 @@ int64_t FirstFit::continue_with(const std::vector<int32_t>& order, bool best_fit
     put(unit, origin);
   }
   if (height_ >= limit) return -1;
+  int32_t polls = 0;
   for (int32_t unit : order) {
     if (origins_[unit] != kNowhere) continue;
+    if (limits_ != nullptr && ++polls % 256 == 0 && limits_->reached()) return -1;
     const int64_t origin = lowest(unit, best_fit, limit);
     if (origin == kNowhere) return -1;
     put(unit, origin);

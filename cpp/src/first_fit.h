@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "conflicts.h"
+#include "limits.h"
 #include "units.h"
 
 namespace onearena::internal {
@@ -15,7 +16,8 @@ constexpr int64_t kNowhere = INT64_MIN;
 
 class FirstFit {
  public:
-  FirstFit(const Layout& layout, const Conflicts& conflicts);
+  // With `limits`, placing stops when they are reached (and gives no plan).
+  FirstFit(const Layout& layout, const Conflicts& conflicts, const Limits* limits = nullptr);
 
   // Places all units in this order; what is pinned counts from the start. Gives up as soon as the
   // height reaches `limit`. Returns the height, or -1. Allocates nothing after the first call.
@@ -36,6 +38,7 @@ class FirstFit {
 
   const Layout& layout_;
   const Conflicts& conflicts_;
+  const Limits* const limits_;
   std::vector<int64_t> origins_;
   std::vector<int32_t> pinned_;
   std::vector<std::pair<int64_t, int64_t>> taken_;

@@ -13,7 +13,7 @@ LocalSearch::LocalSearch(const Layout& layout, const Conflicts& conflicts, uint6
                          int64_t step_limit, const Limits& limits)
     : layout_(layout),
       conflicts_(conflicts),
-      first_fit_(layout, conflicts),
+      first_fit_(layout, conflicts, &limits),
       random_(seed),
       step_limit_(step_limit),
       limits_(limits) {}

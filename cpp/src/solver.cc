@@ -92,18 +92,45 @@ class Solver {
   }
 
   void try_orders() {
+    try_hints();
+    if (is_done()) return;
     for (const char* keys : kOrders) {
       std::vector<int32_t> order = features_.order(keys);
       // nothing may be put above a last unit later on, so these come last
       std::stable_partition(order.begin(), order.end(),
                             [&](int32_t unit) { return !layout_.units[unit].is_last; });
       for (bool best_fit : {false, true}) {
+        if (has_plan() && !is_bounded_) bound_first_fit();
         try_order(order, best_fit, keys);
         // even without any time there should be a plan
         if (is_done() || (has_plan() && limits_.reached())) return;
       }
       if (options_.switched_off & kNoFirstFit) return;
     }
+  }
+
+  // From the bottom of an earlier plan upwards.
+  void try_hints() {
+    std::vector<int32_t> order;
+    for (size_t u = 0; u < layout_.units.size(); ++u) {
+      if (layout_.units[u].hint != kFree) order.push_back(static_cast<int32_t>(u));
+    }
+    if (order.empty()) return;
+    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+      return layout_.units[a].hint < layout_.units[b].hint;
+    });
+    for (int32_t unit : features_.order("as")) {
+      if (layout_.units[unit].hint == kFree) order.push_back(unit);
+    }
+    std::stable_partition(order.begin(), order.end(),
+                          [&](int32_t unit) { return !layout_.units[unit].is_last; });
+    try_order(order, false, "hint");
+  }
+
+  // The first plan takes the time that it takes, all others what is left.
+  void bound_first_fit() {
+    first_fit_.emplace(layout_, conflicts_, &limits_);
+    is_bounded_ = true;
   }
 
   void try_order(const std::vector<int32_t>& order, bool best_fit, const char* keys) {
@@ -252,6 +279,7 @@ class Solver {
   std::vector<StartOrder> orders_;
   Solved result_;
   int64_t nodes_ = 0;
+  bool is_bounded_ = false;
 };
 
 }  // namespace

@@ -28,9 +28,10 @@ enum Switch : uint32_t {
   kNoPeeling = 1u << 5,     // units that always fit are planned with the others
   kNoValley = 1u << 6,      // the whole search
   kNoLocalSearch = 1u << 7,
-  kNoFirstFit = 1u << 8,  // all orders but one
-  kNoFill = 1u << 10,     // all orders of valley fill but one
-  kNoTight = 1u << 9,     // the search for layouts that are not flat
+  kNoFirstFit = 1u << 8,    // all orders but one
+  kNoFill = 1u << 10,       // all orders of valley fill but one
+  kNoCanonical = 1u << 11,  // the search in the order of offsets
+  kNoTight = 1u << 9,       // the search for layouts that are not flat
 };
 
 class Valley {
@@ -50,6 +51,10 @@ class Valley {
 // must outlive the result; `units` are the units to place (the others do not exist).
 std::unique_ptr<Valley> make_valley(const Layout& layout, const std::vector<int32_t>& units,
                                     int64_t capacity, uint32_t switched_off, const Limits& limits);
+
+// The same question, answered in the order of offsets.
+std::unique_ptr<Valley> make_canonical(const Layout& layout, const std::vector<int32_t>& units,
+                                       int64_t capacity, const Limits& limits);
 
 }  // namespace onearena::internal
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -18,8 +19,13 @@ pytestmark = pytest.mark.skipif(not (CMAKE and COMPILER), reason="no C++ compile
 
 def run(*command: object) -> str:
     """The output of a command that must succeed."""
+    cores = str(os.cpu_count() or 1)
     done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, check=False
+        [str(part) for part in command],
+        env={"CMAKE_BUILD_PARALLEL_LEVEL": cores, **os.environ},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     output = done.stdout + done.stderr
     assert done.returncode == 0, output
