@@ -56,7 +56,8 @@ CapacitySearch::CapacitySearch(const Layout& layout, const Conflicts& conflicts,
   if (is_impossible_) return;
   peel();
   for (const Start& start : kStarts) {
-    if (start.in_offset_order && (options.switched_off & kNoCanonical)) continue;
+    const bool is_left_out = !layout.is_flat || (options.switched_off & kNoCanonical);
+    if (start.in_offset_order && is_left_out) continue;
     slots_.push_back({start.keys, start.noise, start.in_offset_order, nullptr, {}, {}});
   }
 }
@@ -80,11 +81,14 @@ bool CapacitySearch::settle_last_units() {
   return true;
 }
 
-// How many origins of `unit` the other can block, wherever it lies.
-int64_t CapacitySearch::blocked(int32_t unit, int32_t other) const {
-  const int64_t width = layout_.units[unit].size + layout_.units[other].size - 1;
+// How many origins of `unit` the j-th conflict of `owner` (with it, or it itself) can block,
+// wherever the other one lies. Both see the same width.
+int64_t CapacitySearch::blocked(int32_t unit, int32_t owner, int64_t j) const {
+  const int64_t width = conflicts_.lows.empty()
+                            ? layout_.units[owner].size + layout_.units[conflicts_.others[j]].size
+                            : conflicts_.highs[j] - conflicts_.lows[j];
   const int64_t modulus = layout_.units[unit].modulus;
-  return (width + modulus - 1) / modulus;
+  return (width - 1 + modulus - 1) / modulus;
 }
 
 int64_t CapacitySearch::places(int32_t unit) const {
@@ -102,7 +106,8 @@ void CapacitySearch::peel() {
   for (int32_t unit : last_) is_gone[unit] = true;
   for (size_t u = 0; u < count; ++u) {
     for (int64_t j = conflicts_.starts[u]; j < conflicts_.starts[u + 1]; ++j) {
-      if (!is_gone[conflicts_.others[j]]) blocked_places[u] += blocked(u, conflicts_.others[j]);
+      if (!is_gone[conflicts_.others[j]])
+        blocked_places[u] += blocked(static_cast<int32_t>(u), static_cast<int32_t>(u), j);
     }
   }
   auto check = [&](int32_t unit) {
@@ -117,7 +122,7 @@ void CapacitySearch::peel() {
       const int32_t unit = ready[next];
       for (int64_t j = conflicts_.starts[unit]; j < conflicts_.starts[unit + 1]; ++j) {
         const int32_t other = conflicts_.others[j];
-        blocked_places[other] -= blocked(other, unit);
+        blocked_places[other] -= blocked(other, unit, j);
         check(other);
       }
     }

@@ -19,7 +19,7 @@ namespace onearena::internal {
 
 class CapacitySearch {
  public:
-  // `layout` is flat but for units that are last. All arguments must outlive this.
+  // `layout` is searchable (see valley.h). All arguments must outlive this.
   CapacitySearch(const Layout& layout, const Conflicts& conflicts, const Features& features,
                  int64_t capacity, const SolverOptions& options, const Limits& limits);
 
@@ -46,7 +46,7 @@ class CapacitySearch {
 
   bool settle_last_units();
   void peel();
-  int64_t blocked(int32_t unit, int32_t other) const;
+  int64_t blocked(int32_t unit, int32_t owner, int64_t j) const;
   int64_t places(int32_t unit) const;
   void run_slot(Slot& slot, int32_t number, int32_t round, int64_t node_limit);
   void finish(const Valley& valley);

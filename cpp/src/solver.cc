@@ -142,10 +142,7 @@ class Solver {
 
   bool may_search_exactly() const {
     if ((options_.switched_off & kNoValley) || layout_.units.size() > kMaxPeeledUnits) return false;
-    for (const Unit& unit : layout_.units) {
-      if (!unit.is_flat) return false;
-    }
-    return true;
+    return is_searchable(layout_);
   }
 
   void search() {

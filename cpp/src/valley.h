@@ -1,4 +1,4 @@
-// Exact search for flat layouts: is there a plan of at most a given height?
+// Exact search: is there a plan of at most a given height?
 //
 // Plans are built from the bottom. Every section has a floor, the top of what lies there so far. A
 // plan that is pushed down as far as it goes has, over every floor, either a unit that rests on it
@@ -47,8 +47,14 @@ class Valley {
   virtual int64_t nodes() const = 0;
 };
 
-// Prepares the search for plans whose height is at most `capacity`. The layout must be flat and
-// must outlive the result; `units` are the units to place (the others do not exist).
+// Whether the search is complete for a layout. Its order, from the bottom of every section, needs
+// that units cannot lie under each other in a circle: in each section a unit is one stretch of
+// bytes, and all its stretches have a byte in common. (If U were under V in one section and V under
+// U in another one, their stretches would have to be apart.)
+bool is_searchable(const Layout& layout);
+
+// Prepares the search for plans whose height is at most `capacity`. The layout must be searchable
+// and must outlive the result; `units` are the units to place (the others do not exist).
 std::unique_ptr<Valley> make_valley(const Layout& layout, const std::vector<int32_t>& units,
                                     int64_t capacity, uint32_t switched_off, const Limits& limits);
 
