@@ -132,14 +132,17 @@ class Search final : public Valley {
       --crossing_[state_.end(unit) - 1];
     }
     int32_t found = 0, crossing = 0, start = part.from;
+    bool any = false;
     for (int32_t s = part.from; s < part.to; ++s) {
       crossing += crossing_[s];
+      any = any || state_.total(s) != 0;
       if (crossing > 0) continue;
       // between s and s + 1 nothing crosses
-      if (state_.total(s) != 0) {
+      if (any) {
         parts_.push_back({0, 0, start, s + 1});
         ++found;
       }
+      any = false;
       start = s + 1;
     }
     return found;
@@ -180,7 +183,7 @@ class Search final : public Valley {
     for (int32_t k = part.begin; k < part.end; ++k) {
       const int32_t unit = order_[k];
       key += mix(static_cast<uint64_t>(state_.low(unit)) * 0x9E3779B97F4A7C15ULL +
-                 static_cast<uint64_t>(unit) + 1);
+                 static_cast<uint64_t>(unit) * 2 + state_.is_settled(unit) + 1);
     }
     for (int32_t s = part.from; s < part.to; ++s) {
       key += mix(static_cast<uint64_t>(state_.floor(s)) * 0xC2B2AE3D27D4EB4FULL -
@@ -263,9 +266,9 @@ class Search final : public Valley {
       const int32_t unit = choices_[c];
       if (is_raised(unit, at) || (!(off_ & kNoTwins) && has_failed_twin(base, c))) continue;
       const size_t mark = state_.mark();
-      move_to(unit, part.end - 1);
-      state_.place(unit);
-      if (solve({part.begin, part.end - 1, part.from, part.to}, changes, unit)) return true;
+      Part rest = part;
+      if (state_.place(unit)) move_to(unit, --rest.end);
+      if (solve(rest, changes, unit)) return true;
       state_.undo(mark);
       if (stopped_) return false;
       if (fills_valley(unit, at)) {

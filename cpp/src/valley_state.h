@@ -43,6 +43,8 @@ class ValleyState {
   void reset() {
     std::fill(floor_.begin(), floor_.end(), 0);
     low_ = first_low_;
+    high_ = first_high_;
+    is_placed_.assign(pieces_.size(), false);
     total_.assign(sections_, 0);
     live_.assign(sections_, 0);
     for (int32_t piece = 0; piece < static_cast<int32_t>(pieces_.size()); ++piece) {
@@ -106,11 +108,10 @@ class ValleyState {
         low_[~change.index] = change.value;
       } else if (change.index < sections_) {
         floor_[change.index] = change.value;
+      } else if (change.index < sections_ + piece_count()) {
+        take_back(change.index - sections_);
       } else {
-        for_pieces(change.index - sections_, [&](int32_t s, int32_t piece) {
-          ++live_[s];
-          total_[s] += width(piece);
-        });
+        high_[change.index - sections_ - piece_count()] = change.value;
       }
     }
   }
@@ -129,15 +130,28 @@ class ValleyState {
   size_t changes() const { return changed_.size(); }
   void forget_changes(size_t mark) { changed_.resize(mark); }
 
-  void place(int32_t unit) {
-    const T origin = low_[unit];
-    result_[unit] = origin;
-    for_pieces(unit, [&](int32_t s, int32_t piece) {
-      set_floor(s, origin + top(piece));
-      remove_from(s, piece);
-    });
-    trail_.push_back({sections_ + unit, 0});
+  // Settles that a unit lies at its low, and places those of its pieces that have a floor under
+  // them in all their sections; others still have room for units below. True when no piece is left.
+  bool place(int32_t unit) {
+    result_[unit] = low_[unit];
+    if (high_[unit] != low_[unit]) {
+      trail_.push_back({sections_ + piece_count() + unit, high_[unit]});
+      high_[unit] = low_[unit];
+    }
+    bool is_complete = true;
+    for (int32_t piece = piece_starts_[unit]; piece < piece_starts_[unit + 1]; ++piece) {
+      if (is_placed_[piece]) continue;
+      if (is_grounded(unit, piece)) {
+        place_piece(unit, piece);
+      } else {
+        is_complete = false;
+      }
+    }
+    return is_complete;
   }
+
+  // Whether place() has settled a unit some pieces of which are left.
+  bool is_settled(int32_t unit) const { return low_[unit] == high_[unit]; }
 
   // Raises the lows over the floors under `placed` (or kNobody), and the floors under these lows
   // and those of changed_[changes...). False when something does not fit any more.
@@ -193,8 +207,8 @@ class ValleyState {
   struct Run {
     int32_t begin, end;
   };
-  // What to put back: the floor of section `index`, the low of unit ~index when negative; or take
-  // away the unit `index - sections_`.
+  // What to put back: the low of unit ~index when negative; else, counted in one go, the floor of a
+  // section, a piece that was placed, or the high of a unit.
   struct Change {
     int32_t index;
     T value;
@@ -222,7 +236,7 @@ class ValleyState {
     modulus_.push_back(narrow(unit.modulus / grid_));
     residue_.push_back(narrow(unit.residue / grid_));
     first_low_.push_back(narrow(low));
-    high_.push_back(static_cast<T>(high));
+    first_high_.push_back(static_cast<T>(high));
     is_simple_ = is_simple_ && unit.pieces.size() == 1;
     is_possible_ = is_possible_ && low <= high;
     is_uniform_ =
@@ -271,7 +285,8 @@ class ValleyState {
       for (int32_t p = piece_starts_[k]; p < piece_starts_[k + 1]; ++p) {
         shape.emplace_back(pieces_[p].begin, pieces_[p].end, bottoms_[p], tops_[p]);
       }
-      const std::tuple key(shape, size_[k], modulus_[k], residue_[k], first_low_[k], high_[k]);
+      const std::tuple key(shape, size_[k], modulus_[k], residue_[k], first_low_[k],
+                           first_high_[k]);
       twin_.push_back(known.emplace(key, k).first->second);
     }
   }
@@ -310,6 +325,32 @@ class ValleyState {
     }
   }
 
+  int32_t piece_count() const { return static_cast<int32_t>(pieces_.size()); }
+
+  bool is_grounded(int32_t unit, int32_t piece) const {
+    for (int32_t s = pieces_[piece].begin; s < pieces_[piece].end; ++s) {
+      if (floor_[s] < low_[unit] + bottom(piece)) return false;
+    }
+    return true;
+  }
+
+  void place_piece(int32_t unit, int32_t piece) {
+    for (int32_t s = pieces_[piece].begin; s < pieces_[piece].end; ++s) {
+      set_floor(s, low_[unit] + top(piece));
+      remove_from(s, piece);
+    }
+    is_placed_[piece] = true;
+    trail_.push_back({sections_ + piece, 0});
+  }
+
+  void take_back(int32_t piece) {
+    is_placed_[piece] = false;
+    for (int32_t s = pieces_[piece].begin; s < pieces_[piece].end; ++s) {
+      ++live_[s];
+      total_[s] += width(piece);
+    }
+  }
+
   void set_low(int32_t unit, T value) {
     trail_.push_back({~unit, low_[unit]});
     low_[unit] = value;
@@ -328,8 +369,9 @@ class ValleyState {
   }
 
   void lift_over(int32_t placed) {
-    for_pieces(placed, [&](int32_t s, int32_t) {
+    for_pieces(placed, [&](int32_t s, int32_t placed_piece) {
       touch_section(s);
+      if (!is_placed_[placed_piece]) return;
       const T floor = floor_[s];
       const int32_t* const pieces = section_pieces_.data() + section_starts_[s];
       for (int32_t k = 0; k < live_[s]; ++k) {
@@ -403,9 +445,10 @@ class ValleyState {
   std::vector<Run> pieces_;
   std::vector<int32_t> owner_;
   std::vector<T> bottoms_, tops_;
+  std::vector<char> is_placed_;
   // by unit
   std::vector<int32_t> piece_starts_, begin_, end_, twin_;
-  std::vector<T> size_, modulus_, residue_, first_low_, high_, low_, result_;
+  std::vector<T> size_, modulus_, residue_, first_low_, first_high_, high_, low_, result_;
   // by section: the pieces that are not placed come first
   std::vector<int32_t> section_starts_, section_pieces_, live_;
   std::vector<T> floor_, total_;
