@@ -75,7 +75,9 @@ bool CapacitySearch::settle_last_units() {
     for (int64_t j = conflicts_.starts[u]; j < conflicts_.starts[u + 1]; ++j) {
       Unit& other = layout_.units[conflicts_.others[j]];
       if (other.is_last) return false;  // each would have to lie above the other
-      other.reach = std::min(other.reach, start);
+      // only what is occupied while the last one is has to end below it
+      other.highest = std::min(
+          other.highest, align_down(start - conflicts_.highs[j], other.modulus, other.residue));
     }
   }
   return true;
@@ -133,15 +135,16 @@ void CapacitySearch::peel() {
   }
 }
 
-Outcome CapacitySearch::advance(int32_t round, int64_t node_limit) {
+Outcome CapacitySearch::advance(int32_t round, int64_t node_limit, size_t starts) {
   if (is_impossible_) return Outcome::kNone;
+  const size_t count = std::min(starts, slots_.size());
   const int64_t per_slot =
-      std::min(node_limit / static_cast<int64_t>(slots_.size()) + 1,
+      std::min(node_limit / static_cast<int64_t>(count) + 1,
                (kNodesPerUnit * static_cast<int64_t>(core_.size()) + kExtraNodes) * luby(round));
   std::atomic<size_t> next{0};
-  std::atomic<size_t> winner{slots_.size()};  // the first slot that has an answer
+  std::atomic<size_t> winner{count};  // the first slot that has an answer
   auto work = [&] {
-    for (size_t k = next++; k < slots_.size() && k < winner; k = next++) {
+    for (size_t k = next++; k < winner; k = next++) {
       run_slot(slots_[k], static_cast<int32_t>(k), round, per_slot);
       if (slots_[k].outcome == Outcome::kStopped) continue;
       size_t seen = winner;
@@ -150,13 +153,13 @@ Outcome CapacitySearch::advance(int32_t round, int64_t node_limit) {
     }
   };
   std::vector<std::thread> helpers;
-  const int32_t threads = std::min<int32_t>(options_.threads, int32_t(slots_.size()));
+  const int32_t threads = std::min<int32_t>(options_.threads, int32_t(count));
   for (int32_t t = 1; t < threads; ++t) helpers.emplace_back(work);
   work();
   for (std::thread& helper : helpers) helper.join();
   nodes_ = 0;
   for (const Slot& slot : slots_) nodes_ += slot.valley ? slot.valley->nodes() : 0;
-  if (winner == slots_.size()) return Outcome::kStopped;
+  if (winner == count) return Outcome::kStopped;
   const Slot& slot = slots_[winner];
   if (slot.outcome == Outcome::kFound) {
     finish(*slot.valley);

@@ -3,6 +3,7 @@
 #ifndef ONEARENA_SRC_CAPACITY_SEARCH_H_
 #define ONEARENA_SRC_CAPACITY_SEARCH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,8 +25,8 @@ class CapacitySearch {
                  int64_t capacity, const SolverOptions& options, const Limits& limits);
 
   // Searches from every starting point, with a node limit that depends on the round, at most
-  // `node_limit` nodes in all.
-  Outcome advance(int32_t round, int64_t node_limit);
+  // `node_limit` nodes in all; or only from the first `starts` of them.
+  Outcome advance(int32_t round, int64_t node_limit, size_t starts = SIZE_MAX);
 
   const std::vector<int64_t>& origins() const { return origins_; }
   const std::string& method() const { return method_; }

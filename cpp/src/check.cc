@@ -8,7 +8,9 @@
 namespace onearena::internal {
 namespace {
 
+// Sizes are divided by what they have in common before they are added; places are not.
 constexpr int64_t kLargest = int64_t{1} << 62;
+constexpr int64_t kFarthest = int64_t{1} << 60;
 
 [[noreturn]] void fail(size_t buffer, const char* what) {
   throw MalformedProblem("buffer " + std::to_string(buffer) + ": " + what);
@@ -35,22 +37,23 @@ void check_gaps(const Buffer& buffer, size_t index) {
 
 void check_buffer(const Problem& problem, size_t index) {
   const Buffer& buffer = problem.buffers[index];
-  if (buffer.size < 0 || buffer.size > kLargest) fail(index, "the size is negative or too large");
-  if (buffer.alignment < 1 || buffer.alignment > kLargest) {
-    fail(index, "the alignment is not positive, or too large");
+  if (buffer.size < 0 || buffer.size > kLargest)
+    fail(index, "the size is negative, or more than 2^62");
+  if (buffer.alignment < 1 || buffer.alignment > kFarthest) {
+    fail(index, "the alignment is not positive, or more than 2^60");
   }
-  if (buffer.offset != kFree && (buffer.offset < 0 || buffer.offset > kLargest)) {
-    fail(index, "the offset is negative or too large");
+  if (buffer.offset != kFree && (buffer.offset < 0 || buffer.offset > kFarthest)) {
+    fail(index, "the offset is negative, or more than 2^60");
   }
   if (buffer.region.begin < 0 || buffer.region.end < buffer.region.begin ||
-      buffer.region.begin > kLargest) {
-    fail(index, "the region is not one");
+      buffer.region.begin > kFarthest) {
+    fail(index, "the region is not one, or begins behind 2^60");
   }
   if (buffer.life.begin < -kLargest || buffer.life.end > kLargest ||
       (buffer.life.begin >= buffer.life.end && !buffer.gaps.empty())) {
     fail(index, "the lifetime is not one, or too far away");
   }
-  if (buffer.hint < kFree || buffer.hint > kLargest) fail(index, "the hint is not an offset");
+  if (buffer.hint < kFree || buffer.hint > kFarthest) fail(index, "the hint is not an offset");
   for (int32_t memory : buffer.memories) {
     if (memory < 0 || static_cast<size_t>(memory) >= problem.memories.size()) {
       fail(index, "there is no such memory");
@@ -71,7 +74,9 @@ void check_relations(const Problem& problem) {
     for (const Member& member : group) {
       check_index(problem, member.buffer);
       if (grouped[member.buffer]) fail(member.buffer, "it is in two groups");
-      if (member.delta < -kLargest || member.delta > kLargest) fail(member.buffer, "bad distance");
+      if (member.delta < -kFarthest || member.delta > kFarthest) {
+        fail(member.buffer, "its distance in the group is more than 2^60");
+      }
       grouped[member.buffer] = true;
     }
   }

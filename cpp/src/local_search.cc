@@ -1,6 +1,7 @@
 #include "local_search.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace onearena::internal {
 namespace {
@@ -9,34 +10,36 @@ constexpr size_t kStarts = 4;
 
 }  // namespace
 
-LocalSearch::LocalSearch(const Layout& layout, const Conflicts& conflicts, uint64_t seed,
-                         int64_t step_limit, const Limits& limits)
+LocalSearch::LocalSearch(const Layout& layout, const Conflicts& conflicts,
+                         std::vector<StartOrder> starts, uint64_t seed, const Limits& limits)
     : layout_(layout),
       conflicts_(conflicts),
       first_fit_(layout, conflicts, &limits),
+      starts_(std::move(starts)),
       random_(seed),
-      step_limit_(step_limit),
-      limits_(limits) {}
-
-void LocalSearch::run(std::vector<StartOrder> starts, int64_t limit, int64_t target) {
-  std::stable_sort(starts.begin(), starts.end(),
+      limits_(limits) {
+  std::stable_sort(starts_.begin(), starts_.end(),
                    [](const StartOrder& a, const StartOrder& b) { return a.height < b.height; });
-  if (starts.size() > kStarts) starts.resize(kStarts);
-  std::vector<int32_t> highest(starts.size(), -1), order;
-  for (int64_t step = 0; step < step_limit_ && !limits_.reached(); ++step) {
-    StartOrder& start = starts[step % starts.size()];
-    int32_t& top = highest[step % starts.size()];
-    order = start.units;
-    change(order, top);
+  if (starts_.size() > kStarts) starts_.resize(kStarts);
+  highest_.assign(starts_.size(), -1);
+}
+
+void LocalSearch::run(int64_t steps, int64_t limit, int64_t target) {
+  best_.clear();
+  for (int64_t left = steps; left > 0 && !limits_.reached(); --left, ++step_) {
+    StartOrder& start = starts_[step_ % starts_.size()];
+    int32_t& highest = highest_[step_ % starts_.size()];
+    order_ = start.units;
+    change(order_, highest);
     // a little worse is accepted now and then, or the search gets stuck
     const int64_t allowed =
         random_.below(64) == 0 ? start.height + start.height / 16 : start.height;
     const int64_t height =
-        first_fit_.place(order, start.best_fit, std::min(allowed, kInfinity - 1) + 1);
+        first_fit_.place(order_, start.best_fit, std::min(allowed, kInfinity - 1) + 1);
     if (height < 0) continue;
     start.height = height;
-    start.units.swap(order);
-    top = first_fit_.highest();
+    start.units.swap(order_);
+    highest = first_fit_.highest();
     if (height >= limit) continue;
     limit = height;
     best_ = first_fit_.origins();

@@ -19,11 +19,13 @@ struct StartOrder {
 
 class LocalSearch {
  public:
-  LocalSearch(const Layout& layout, const Conflicts& conflicts, uint64_t seed, int64_t step_limit,
-              const Limits& limits);
+  // Goes on from the best of `starts`, of which there must be one.
+  LocalSearch(const Layout& layout, const Conflicts& conflicts, std::vector<StartOrder> starts,
+              uint64_t seed, const Limits& limits);
 
-  // Looks for plans below `limit`, until one is not above `target`.
-  void run(std::vector<StartOrder> starts, int64_t limit, int64_t target);
+  // Looks for plans below `limit`, until one is not above `target`, for so many steps. Goes on
+  // where the last call ended.
+  void run(int64_t steps, int64_t limit, int64_t target);
 
   // The best plan; empty when none below the limit was found.
   const std::vector<int64_t>& origins() const { return best_; }
@@ -34,8 +36,10 @@ class LocalSearch {
   const Layout& layout_;
   const Conflicts& conflicts_;
   FirstFit first_fit_;
+  std::vector<StartOrder> starts_;
+  std::vector<int32_t> highest_, order_;
   Random random_;
-  int64_t step_limit_;
+  int64_t step_ = 0;
   const Limits& limits_;
   std::vector<int64_t> best_;
 };

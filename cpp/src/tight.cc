@@ -10,6 +10,9 @@ namespace {
 
 constexpr size_t kMaxUnits = 64;
 constexpr int64_t kMaxNodes = 3'000'000;
+// Units that hold each other in a circle can be moved down together only by what all alignments
+// divide. Where these differ, all origins are tried, if they are so few.
+constexpr int64_t kMaxOrigins = 256;
 constexpr size_t kMaxKnown = 1 << 20;
 
 class Tight {
@@ -18,6 +21,10 @@ class Tight {
         int64_t node_limit, const Limits& limits)
       : layout_(layout), conflicts_(conflicts), limit_(limit), bound_(bound), limits_(limits) {
     node_limit_ = std::min(node_limit, kMaxNodes);
+    for (const Unit& unit : layout.units) {
+      has_one_modulus_ = has_one_modulus_ && unit.modulus == layout.units[0].modulus;
+    }
+    tries_all_ = !has_one_modulus_ && limit <= kMaxOrigins;
     origins_.assign(layout.units.size(), kNowhere);
   }
 
@@ -26,7 +33,7 @@ class Tight {
     if (layout_.units.size() > kMaxUnits) return result;
     place(0, 0);
     result.nodes = nodes_;
-    result.is_complete = !is_stopped_;
+    result.is_complete = !is_stopped_ && (has_one_modulus_ || tries_all_);
     result.origins = best_;
     // the last plan found is the best one, or there is none within the limit
     result.bound = limit_ + 1;
@@ -80,6 +87,7 @@ class Tight {
   // Free origins that touch the ground or a unit that is placed, ascending.
   std::vector<int64_t> candidates(int32_t unit) const {
     const Unit& it = layout_.units[unit];
+    if (tries_all_) return all_origins(unit);
     std::vector<int64_t> found{it.lowest};
     for (int64_t j = conflicts_.starts[unit]; j < conflicts_.starts[unit + 1]; ++j) {
       const int64_t at = origins_[conflicts_.others[j]];
@@ -92,6 +100,16 @@ class Tight {
     found.erase(std::remove_if(found.begin(), found.end(),
                                [&](int64_t x) { return x > highest || !is_free(unit, x); }),
                 found.end());
+    return found;
+  }
+
+  std::vector<int64_t> all_origins(int32_t unit) const {
+    const Unit& it = layout_.units[unit];
+    const int64_t highest = std::min({it.highest, it.reach - it.size, limit_ - it.size});
+    std::vector<int64_t> found;
+    for (int64_t origin = it.lowest; origin <= highest; origin += it.modulus) {
+      if (is_free(unit, origin)) found.push_back(origin);
+    }
     return found;
   }
 
@@ -139,6 +157,8 @@ class Tight {
   std::vector<int64_t> origins_, best_;
   std::unordered_set<uint64_t> known_;
   bool is_stopped_ = false;
+  bool has_one_modulus_ = true;
+  bool tries_all_ = false;
 };
 
 }  // namespace

@@ -19,9 +19,9 @@ struct TightResult {
 };
 
 // Looks for the lowest plan of at most `limit`, and stops at `bound`. In a plan in which no unit,
-// and no set of units that touch, can be moved down, every unit lies at its lowest origin or
-// right above an end of another one; so it is enough to try these origins, in every order in which
-// units can rest on units placed before them.
+// and no set of units that touch, can be moved down (with one alignment for all), every unit lies
+// at its lowest origin or right above an end of another one; so it is enough to try these origins,
+// in every order in which units can rest on units placed before them.
 TightResult search_tight(const Layout& layout, const Conflicts& conflicts, int64_t limit,
                          int64_t bound, int64_t node_limit, const Limits& limits);
 

@@ -59,7 +59,7 @@ bool combine(int64_t& modulus, int64_t& residue, int64_t n, int64_t b) {
   const int64_t common = std::gcd(modulus, n);
   if ((b - residue) % common != 0) return false;
   const Wide joint = static_cast<Wide>(modulus / common) * n;
-  if (joint > kInfinity) return false;
+  if (joint > kInfinity) throw MalformedProblem("the alignments are too large together");
   Wide x = residue;
   // at most n / common steps would do; alignments are small, but not always: use the inverse
   int64_t m1 = modulus / common, n1 = n / common, r0 = m1 % n1, r1 = n1;

@@ -264,7 +264,7 @@ class Search final : public Valley {
     const size_t top = choices_.size(), changes = state_.changes();
     for (size_t c = base; c < top; ++c) {
       const int32_t unit = choices_[c];
-      if (is_raised(unit, at) || (!(off_ & kNoTwins) && has_failed_twin(base, c))) continue;
+      if (!(off_ & kNoTwins) && has_failed_twin(base, c)) continue;
       const size_t mark = state_.mark();
       Part rest = part;
       if (state_.place(unit)) move_to(unit, --rest.end);
@@ -280,10 +280,6 @@ class Search final : public Valley {
     return at.slack > 0 && waste(part, at, changes);
   }
 
-  bool is_raised(int32_t unit, const Branch& at) const {
-    return kFlat && state_.low(unit) > at.level;  // by the dominance rule, which is for flat ones
-  }
-
   bool has_failed_twin(size_t base, size_t choice) const {
     for (size_t c = base; c < choice; ++c) {
       if (state_.are_twins(choices_[c], choices_[choice])) return true;
@@ -292,8 +288,7 @@ class Search final : public Valley {
   }
 
   bool fills_valley(int32_t unit, const Branch& at) const {
-    return !(off_ & kNoDominance) && state_.is_uniform() && state_.has_one_piece(unit) &&
-           state_.begin(unit) <= at.valley_begin && state_.end(unit) >= at.valley_end;
+    return !(off_ & kNoDominance) && state_.can_be_lowered(unit, at.valley_begin, at.valley_end);
   }
 
   // -- waste ------------------------------------------------------------------------------------

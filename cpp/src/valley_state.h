@@ -73,10 +73,37 @@ class ValleyState {
   int32_t end(int32_t unit) const { return end_[unit]; }
   bool are_twins(int32_t a, int32_t b) const { return twin_[a] == twin_[b]; }
   int64_t origin(int32_t unit) const { return static_cast<int64_t>(result_[unit]) * grid_; }
-  // Units may lie anywhere, so that what lies under one can be exchanged with it.
-  bool is_uniform() const { return is_uniform_; }
   bool has_one_piece(int32_t unit) const {
     return piece_starts_[unit + 1] - piece_starts_[unit] == 1;
+  }
+
+  // Whether `unit`, which would fill the valley [from, to), can change places with whatever lies
+  // under it in there: that moves up by the unit's size, as one block. So it must lie in the valley
+  // altogether, may not be bound to a place, and must stay aligned.
+  bool can_be_lowered(int32_t unit, int32_t from, int32_t to) const {
+    if (!has_one_piece(unit) || begin_[unit] > from || end_[unit] < to) return false;
+    if (bottom(piece_starts_[unit]) != 0 || top(piece_starts_[unit]) != size_[unit]) return false;
+    if (is_uniform_ && is_single_) return true;
+    bool is_free = true;
+    for (int32_t s = from; s < to && is_free; ++s) {
+      for_units(s, [&](int32_t other, T) {
+        if (other == unit) return;
+        const bool is_inside = begin_[other] >= from && end_[other] <= to;
+        is_free = is_free && (is_inside ? can_be_lifted(other, size_[unit]) : has_one_piece(other));
+      });
+    }
+    return is_free;
+  }
+
+  // Whether a unit may lie higher by `distance` wherever its pieces then still end below the
+  // capacity.
+  bool can_be_lifted(int32_t unit, T distance) const {
+    T top_of_all = 0;
+    for (int32_t p = piece_starts_[unit]; p < piece_starts_[unit + 1]; ++p) {
+      top_of_all = std::max(top_of_all, top(p));
+    }
+    return distance % modulus_[unit] == 0 && high_[unit] >= capacity_ - size_[unit] &&
+           top_of_all == size_[unit];
   }
 
   // Calls f(unit, where its piece would start) for all units of a section that are not placed.
@@ -183,7 +210,7 @@ class ValleyState {
   }
 
   // All units have one piece, and flat ones: lowest_tops() will do for all at once.
-  bool is_simple() const { return kFlat && is_simple_; }
+  bool is_simple() const { return kFlat && is_single_; }
 
   // tops[s], for sections s on both sides of `section`: the lowest top of one of the units
   // units[b, e) that lie between s and `section` and do not cover the latter.
@@ -237,7 +264,7 @@ class ValleyState {
     residue_.push_back(narrow(unit.residue / grid_));
     first_low_.push_back(narrow(low));
     first_high_.push_back(static_cast<T>(high));
-    is_simple_ = is_simple_ && unit.pieces.size() == 1;
+    is_single_ = is_single_ && unit.pieces.size() == 1;
     is_possible_ = is_possible_ && low <= high;
     is_uniform_ =
         is_uniform_ && kFlat && modulus_.back() == 1 && low == 0 && high >= capacity_ - size;
@@ -439,7 +466,7 @@ class ValleyState {
   const int32_t count_;
   int32_t sections_ = 0;
   T capacity_ = 0;
-  bool is_possible_ = true, is_uniform_ = true, is_simple_ = true;
+  bool is_possible_ = true, is_uniform_ = true, is_single_ = true;
 
   // by piece
   std::vector<Run> pieces_;

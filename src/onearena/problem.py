@@ -115,6 +115,7 @@ class Plan:
         method: which planner found it.
         optimal: whether it is proven that no plan of this problem is better.
         arenas: by buffer id, the arena; empty when every buffer lies in its own `arena`.
+        joint_bound_bytes: no plan needs less in all arenas together; 0 where that is not known.
     """
 
     offsets: tuple[int, ...]
@@ -123,6 +124,7 @@ class Plan:
     method: str
     optimal: bool = False
     arenas: tuple[int, ...] = ()
+    joint_bound_bytes: int = 0
 
     @property
     def total_bytes(self) -> int:
@@ -131,8 +133,8 @@ class Plan:
 
     @property
     def total_bound_bytes(self) -> int:
-        """Sum of the lower bounds."""
-        return sum(self.lower_bound_bytes.values())
+        """A lower bound of the sum."""
+        return max(sum(self.lower_bound_bytes.values()), self.joint_bound_bytes)
 
     @property
     def gap(self) -> float:

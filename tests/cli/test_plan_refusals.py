@@ -68,6 +68,7 @@ def test_bad_targets_are_refused_before_planning(
         ([str(source), "-o", str(tmp_path / "no" / "x.csv")], "no directory"),
         ([str(source), "-o", "-"], "not the path of a file"),
         ([str(source), "-o", str(tmp_path / "x.txt")], ".csv or .json"),
+        ([str(source), "--png", str(tmp_path / "x.jpg")], "must end with .png"),
         ([str(grouped), "-o", same], "only as JSON"),
         ([str(tmp_path / "problem.txt")], ".csv or .json"),
     ):

@@ -62,7 +62,7 @@ _LARGE = 1 << 63
 _BAD: list[tuple[Any, str]] = [
     ([], "the file: is not an object"),
     ({}, "the file: the key 'format' is missing"),
-    ({"format": 1, "buffers": []}, "the file: has the unknown key 'buffers'"),
+    ({"format": 1, "buffers": []}, "format: is not a string such as"),
     ({"format": "onearena-problem/1"}, "the file: the key 'buffers' is missing"),
     (_document(extra=1), "the file: has the unknown key 'extra'"),
     (_document(buffers={}), "buffers: is not an array"),

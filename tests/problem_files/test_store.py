@@ -16,7 +16,9 @@ from onearena.errors import (
     UsageError,
     VerificationError,
 )
-from onearena.problem import Member, Memory, Plan, Problem
+from onearena.lifetime import Interval
+from onearena.planners import plan
+from onearena.problem import Buffer, Member, Memory, Plan, Problem
 from onearena.problem_files import (
     ProblemFile,
     read_plan,
@@ -222,3 +224,21 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_problem_file_is_made_of_a_problem_alone() -> None:
     assert ProblemFile(everything()).memories == ()
     assert issubclass(VerificationError, OnearenaError)
+
+
+def test_a_plan_that_csv_could_not_name_is_not_written(tmp_path: Path) -> None:
+    """Names of a JSON problem need not differ; ids must."""
+    buffers = tuple(Buffer(k, 8, 1, 0, (Interval(0, 4),), name="same") for k in range(2))
+    problem = Problem(buffers)
+    with pytest.raises(UsageError, match="same name"):
+        write_plan(tmp_path / "x.csv", plan(problem), problem)
+    write_plan(tmp_path / "x.json", plan(problem), problem)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.json"]
+
+
+def test_leading_zeros_are_no_digits(tmp_path: Path) -> None:
+    """Python refuses to read thousands of them."""
+    path = tmp_path / "zeros.csv"
+    path.write_text(f"id,lower,upper,size\na,-{'0' * 5000}1,1,{'0' * 5000}7\n")
+    (buffer,) = read_problem(path).problem.buffers
+    assert (buffer.size_bytes, buffer.lifetime) == (7, (Interval(-1, 1),))

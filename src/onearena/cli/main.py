@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         # the output could not be printed, e.g. onto a full disk
         _silence_stdout()
-        return _fail(_one_line(str(error)))
+        return _fail(f"standard output: {_one_line(error.strerror or str(error))}")
     except KeyboardInterrupt:
         print("onearena: interrupted", file=sys.stderr)
         return 130

@@ -5,6 +5,7 @@ Arenas become the core's memories, in ascending order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -57,7 +58,7 @@ def plan(
     try:
         found = _core.plan(native, time_limit_s, threads, seed, fit_only)
     except _core.MalformedProblemError as error:
-        raise PlanError(str(error)) from None
+        raise PlanError(_with_name(problem, str(error))) from None
     if found.status == "infeasible":
         names = [_name(problem.buffers[k]) for k in found.conflict]
         raise InfeasibleError(
@@ -73,6 +74,7 @@ def plan(
         found.method,
         found.status == "optimal",
         tuple(arenas[k] for k in found.memories),
+        0 if any(memory.weight != 1 for memory in memories) else found.cost_bound,
     )
 
 
@@ -89,7 +91,15 @@ def lower_bound_bytes(problem: Problem, arena: int) -> int:
     try:
         return _core.lower_bound(to_native(problem), arenas.index(arena))
     except _core.MalformedProblemError as error:
-        raise PlanError(str(error)) from None
+        raise PlanError(_with_name(problem, str(error))) from None
+
+
+def _with_name(problem: Problem, message: str) -> str:
+    """The core knows buffers by their position only."""
+    found = re.match(r"buffer (\d+): ", message)
+    if found is None:
+        return message
+    return f"{_name(problem.buffers[int(found[1])])}: {message[found.end() :]}"
 
 
 def _name(buffer: Buffer) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from onearena.errors import UnsupportedError
+from onearena.errors import FormatError, UnsupportedError
 from onearena.lifetime import Interval, Lifetime, merge
 from onearena.problem import Buffer, Member, Memory, Plan, Problem, Window
 from onearena.problem_files.json_node import Node, parse_json
@@ -54,7 +54,7 @@ def _check_format(root: Node, wanted: str, name: str) -> None:
     if isinstance(found, str) and found != wanted:
         raise UnsupportedError(f"{name}: format: is {shown(found)}, not {wanted!r}")
     if found is not None and not isinstance(found, str):
-        root.members(("format",), ())["format"].string()
+        raise FormatError(f"{name}: format: is not a string such as {wanted!r}")
 
 
 def _items(members: dict[str, Node], key: str) -> list[Node]:

@@ -71,7 +71,7 @@ def write_problem(
         PlanError: it is no valid problem, so that it could not be read again.
     """
     name, target = os.fspath(path), target_path(path)
-    check_output_format(name, problem)
+    check_output_format(name, problem, names_are_ids=False)  # they are read again below
     is_csv = suffix(name) == CSV
     if is_csv and memories:
         raise UsageError(f"{name}: capacities and weights cannot be written as CSV, only as JSON")
@@ -96,7 +96,7 @@ def write_plan(path: str | os.PathLike[str], plan: Plan, of: ProblemFile | Probl
     """
     file = of if isinstance(of, ProblemFile) else ProblemFile(of)
     target = target_path(path, [file.path] if file.path is not None else [])
-    check_output_format(path, file.problem)
+    check_output_format(path, file.problem, file.table is None)
     check_plan(file.problem, plan, file.memories)
     write_bytes(plan_content(path, plan, file).encode(), target)
 
@@ -108,15 +108,37 @@ def plan_content(path: str | os.PathLike[str], plan: Plan, file: ProblemFile) ->
     return json_format.plan_text(plan, file.problem)
 
 
-def check_output_format(path: str | os.PathLike[str], problem: Problem) -> None:
+def _check_names(problem: Problem) -> None:
+    """Names become ids, which must differ, or the plan could not be read again.
+
+    Raises:
+        UsageError: they do not differ. (Buffers without any name are numbered.)
+    """
+    names = [buffer.name for buffer in problem.buffers]
+    if any(names) and len(set(names)) < len(names):
+        raise UsageError(
+            "two buffers have the same name, or none, so that CSV cannot tell them apart; write a "
+            ".json"
+        )
+
+
+def check_output_format(
+    path: str | os.PathLike[str], problem: Problem, names_are_ids: bool = True
+) -> None:
     """The format that the suffix means can say what the problem says.
+
+    Args:
+        names_are_ids: ids of a CSV file are made of names (it has none of its own).
 
     Raises:
         UsageError: it cannot.
     """
+    is_csv = suffix(path) == CSV
     try:
-        if suffix(path) == CSV:
+        if is_csv:
             csv_format.check_csv(problem)
+            if names_are_ids:
+                _check_names(problem)
     except UsageError as error:
         raise UsageError(f"{os.fspath(path)}: {error}") from None
 

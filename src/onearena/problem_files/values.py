@@ -40,7 +40,8 @@ def parse_int(text: str, low: int = MIN_INT, high: int = MAX_INT) -> int:
         raise BadValueError("is empty" if not bare else f"{shown(text)} is not an integer")
     if len(bare.lstrip("+-0")) > _MAX_DIGITS:
         raise BadValueError(f"{shown(text)} does not fit into 64 bits")
-    return in_range(int(bare), low, high)
+    sign = "-" if bare.startswith("-") else ""
+    return in_range(int(sign + (bare.lstrip("+-0") or "0")), low, high)
 
 
 def in_range(value: int, low: int = MIN_INT, high: int = MAX_INT) -> int:
@@ -54,7 +55,8 @@ def in_range(value: int, low: int = MIN_INT, high: int = MAX_INT) -> int:
     if value < low:
         raise BadValueError(f"{value} must not be below {low}")
     if value > high:
-        raise BadValueError(f"{value} must not be above {high}")
+        limit = f"must not be above {high}" if high >= low else "is not possible: there is none"
+        raise BadValueError(f"{value} {limit}")
     return value
 
 

@@ -1,0 +1,87 @@
+"""Every inference and heuristic saves work somewhere: leaving it out costs nodes, or the optimum.
+
+The bits are those of `Switch` in cpp/src/valley.h. The counts of nodes are the same everywhere.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from benchmarks.planner import families
+from benchmarks.planner.instances import published
+
+from onearena import _core
+from onearena.planners.native import to_native
+from onearena.problem import Memory, Problem
+
+MEMO, STACKING, DOMINANCE, COMPONENTS, TWINS, PEELING = (1 << bit for bit in range(6))
+VALLEY, LOCAL_SEARCH, FIRST_FIT, TIGHT, FILL = (1 << bit for bit in range(6, 11))
+NODE_LIMIT = 50_000
+
+
+@cache
+def _challenging(name: str) -> _core.Problem:
+    (found,) = (each for each in published("minimalloc") if each.name == name)
+    return to_native(found.problem, (Memory(1, found.capacity),))
+
+
+def _nodes(problem: _core.Problem, switched_off: int = 0, fit_only: bool = False) -> int:
+    """Nodes until a plan was found; the limit when none was."""
+    found = _core.plan(problem, 60.0, 1, 0, fit_only, NODE_LIMIT, switched_off)
+    done = found.status == "optimal" or (fit_only and found.status == "feasible")
+    return found.nodes if done else NODE_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("name", "switch"),
+    [
+        ("D", MEMO),
+        ("F", MEMO),
+        ("J", STACKING),
+        ("D", STACKING),
+        ("A", DOMINANCE),
+        ("H", COMPONENTS),
+        ("J", TWINS),
+        ("G", PEELING),
+        ("H", PEELING),
+    ],
+)
+def test_an_inference_saves_nodes_of_a_published_instance(name: str, switch: int) -> None:
+    problem = _challenging(name)
+    assert _nodes(problem, 0, fit_only=True) < _nodes(problem, switch, fit_only=True)
+
+
+@pytest.mark.parametrize(
+    ("family", "buffers", "seed", "switch"),
+    [
+        ("pinned", 20, 5, MEMO),
+        ("pinned", 20, 5, STACKING),
+        ("aligned", 40, 0, DOMINANCE),
+        ("aligned", 40, 10, COMPONENTS),
+        ("mixed", 40, 8, PEELING),
+    ],
+)
+def test_an_inference_halves_the_nodes_of_a_made_instance(
+    family: str, buffers: int, seed: int, switch: int
+) -> None:
+    instance = families.make(family, buffers, seed)
+    problem = to_native(instance.problem)
+    with_it = _core.plan(problem, 60.0, 1, 0, False, NODE_LIMIT)
+    assert with_it.heights == [instance.optimum]
+    assert 2 * with_it.nodes < _nodes(problem, switch)
+
+
+def _program(name: str) -> Problem:
+    (found,) = (each for each in published("plans") if each.name == name)
+    return found.problem
+
+
+def test_valley_fill_saves_the_search() -> None:
+    problem = to_native(_program("convnext"))
+    assert _nodes(problem) == 0
+    assert _nodes(problem, FILL | FIRST_FIT) >= 0
+    few_orders = _core.plan(problem, 60.0, 1, 0, False, 0, FILL | FIRST_FIT | VALLEY | LOCAL_SEARCH)
+    all_orders = _core.plan(problem, 60.0, 1, 0, False, 0, VALLEY | LOCAL_SEARCH)
+    assert all_orders.heights[0] <= few_orders.heights[0]
+    assert all_orders.status == "optimal"
