@@ -14,7 +14,7 @@ from .tasks import Answer, Task, repeated, timed
 def onearena(task: Task) -> Iterator[Answer]:
     """The compiled planner on one thread."""
     from onearena import _core
-    from onearena.planners.native import to_native
+    from onearena.native_problem import to_native
 
     capacity = task.instance.capacity if task.fit_only else None
     memories = (Memory(ARENA, capacity),)

@@ -7,6 +7,7 @@
 
 #include "clusters.h"
 #include "single.h"
+#include "spread.h"
 
 namespace onearena::internal {
 namespace {
@@ -35,7 +36,13 @@ class Assigner {
       best_.conflict = clusters_.conflict;
       return best_;
     }
+    if (exceeds_capacities(problem_, clusters_)) {
+      best_.status = Status::kInfeasible;
+      return best_;
+    }
     where_.assign(clusters_.all.size(), -1);
+    spread();
+    if (is_done()) return finish();
     Loads loads(problem_, clusters_);
     if (count_assignments() <= kMaxAssignments) {
       is_proven_ = true;
@@ -81,6 +88,8 @@ class Assigner {
     return false;
   }
 
+  bool is_over() const { return limits_.reached() || nodes_ >= options_.node_limit; }
+
   bool is_done() const {
     return has_plan_ && (options_.fit_only || best_.cost <= best_.cost_bound);
   }
@@ -88,7 +97,7 @@ class Assigner {
   // Depth first; loads are bounds, so a branch that is too costly already is left.
   void try_all(size_t next, Loads& loads) {
     if (is_done()) return;
-    if (limits_.reached() && !known_.empty()) {  // one assignment is tried in any case
+    if (is_over() && !known_.empty()) {  // one assignment is tried in any case
       is_proven_ = false;
       return;
     }
@@ -113,6 +122,23 @@ class Assigner {
     }
   }
 
+  // First fit over all memories: a plan to begin with, and where capacities are tight often the
+  // only one.
+  void spread() {
+    for (const Spread& found : spread_buffers(problem_)) {
+      Plan plan;
+      plan.offsets = found.offsets;
+      plan.memories = found.memories;
+      plan.heights = found.heights;
+      plan.method = "first fit over memories";
+      for (size_t m = 0; m < found.heights.size(); ++m) {
+        plan.cost = sum(plan.cost, product(problem_.memories[m].weight, found.heights[m]));
+      }
+      keep(plan);
+      if (is_done()) return;
+    }
+  }
+
   // -- many clusters: place them one by one where they cost least, then move them ----------------
 
   // Bytes too many count more than any cost.
@@ -127,9 +153,9 @@ class Assigner {
   void improve(Loads& loads) {
     for (const Memory& memory : problem_.memories) allowed_height_.push_back(memory.capacity);
     for (size_t k = 0; k < clusters_.all.size(); ++k) move(loads, static_cast<int32_t>(k));
-    for (bool changed = true; changed && !limits_.reached();) {
+    for (bool changed = true; changed && !is_over();) {
       changed = false;
-      for (size_t k = 0; k < clusters_.all.size() && !limits_.reached(); ++k) {
+      for (size_t k = 0; k < clusters_.all.size() && !is_over(); ++k) {
         changed = move(loads, static_cast<int32_t>(k)) || changed;
       }
     }
@@ -161,8 +187,7 @@ class Assigner {
 
   // Where the buffers of a memory do not fit although their loads do, less is allowed there.
   void repair(Loads& loads) {
-    for (int32_t turn = 0; turn < kMaxRepairs && !is_done() && (turn == 0 || !limits_.reached());
-         ++turn) {
+    for (int32_t turn = 0; turn < kMaxRepairs && !is_done() && (turn == 0 || !is_over()); ++turn) {
       const int32_t tight = evaluate();
       if (tight < 0) return;
       const int64_t height = loads.height(tight);
@@ -218,7 +243,9 @@ class Assigner {
         const auto now = Clock::now();
         part.deadline = now + (limits_.deadline - now) / static_cast<int64_t>(left);
       }
-      at->second = plan_single(problem_, held, problem_.memories[memory].capacity, options_, part);
+      Options left_over = options_;
+      left_over.node_limit = std::max<int64_t>(0, options_.node_limit - nodes_);
+      at->second = plan_single(problem_, held, problem_.memories[memory].capacity, left_over, part);
       nodes_ += at->second.nodes;
     }
     return at->second;
@@ -243,12 +270,13 @@ class Assigner {
     best_.conflict.clear();
     // with one way to assign, the memories' own bounds say more
     if (count_assignments() == 1) {
-      best_.cost_bound = 0;
+      int64_t bound = 0;
       for (const auto& [key, single] : known_) {
-        best_.lower_bounds[key.first] = single.bound;
-        best_.cost_bound =
-            sum(best_.cost_bound, product(problem_.memories[key.first].weight, single.bound));
+        int64_t& lower = best_.lower_bounds[key.first];
+        lower = std::max(lower, single.bound);
+        bound = sum(bound, product(problem_.memories[key.first].weight, single.bound));
       }
+      best_.cost_bound = std::max(best_.cost_bound, bound);
     }
     if (is_proven_ && !options_.fit_only) best_.cost_bound = best_.cost;
     best_.status = best_.cost <= best_.cost_bound ? Status::kOptimal : Status::kFeasible;

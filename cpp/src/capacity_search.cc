@@ -157,8 +157,11 @@ Outcome CapacitySearch::advance(int32_t round, int64_t node_limit, size_t starts
   for (int32_t t = 1; t < threads; ++t) helpers.emplace_back(work);
   work();
   for (std::thread& helper : helpers) helper.join();
+  // what other threads began behind the winner does not count, so that all numbers of threads agree
   nodes_ = 0;
-  for (const Slot& slot : slots_) nodes_ += slot.valley ? slot.valley->nodes() : 0;
+  for (size_t k = 0; k < slots_.size() && k <= winner; ++k) {
+    nodes_ += slots_[k].valley ? slots_[k].valley->nodes() : 0;
+  }
   if (winner == count) return Outcome::kStopped;
   const Slot& slot = slots_[winner];
   if (slot.outcome == Outcome::kFound) {

@@ -8,21 +8,6 @@
 namespace onearena::internal {
 namespace {
 
-std::vector<int32_t> allowed_memories(const Problem& problem, const std::vector<int32_t>& buffers) {
-  std::vector<int32_t> allowed(problem.memories.size());
-  std::iota(allowed.begin(), allowed.end(), 0);
-  for (int32_t buffer : buffers) {
-    const auto& own = problem.buffers[buffer].memories;
-    if (own.empty()) continue;
-    allowed.erase(std::remove_if(allowed.begin(), allowed.end(),
-                                 [&](int32_t memory) {
-                                   return std::find(own.begin(), own.end(), memory) == own.end();
-                                 }),
-                  allowed.end());
-  }
-  return allowed;
-}
-
 // A layout of one unit tells when how much of it is occupied.
 std::vector<Cluster::Width> widths_of(const Layout& layout, const Unit& unit) {
   Layout alone;
@@ -43,6 +28,21 @@ std::vector<Cluster::Width> widths_of(const Layout& layout, const Unit& unit) {
 }
 
 }  // namespace
+
+std::vector<int32_t> allowed_memories(const Problem& problem, const std::vector<int32_t>& buffers) {
+  std::vector<int32_t> allowed(problem.memories.size());
+  std::iota(allowed.begin(), allowed.end(), 0);
+  for (int32_t buffer : buffers) {
+    const auto& own = problem.buffers[buffer].memories;
+    if (own.empty()) continue;
+    allowed.erase(std::remove_if(allowed.begin(), allowed.end(),
+                                 [&](int32_t memory) {
+                                   return std::find(own.begin(), own.end(), memory) == own.end();
+                                 }),
+                  allowed.end());
+  }
+  return allowed;
+}
 
 Clusters find_clusters(const Problem& problem) {
   Clusters clusters;
@@ -72,6 +72,7 @@ Clusters find_clusters(const Problem& problem) {
 Loads::Loads(const Problem& problem, const Clusters& clusters) : clusters_(clusters) {
   loads_.assign(problem.memories.size(), std::vector<int64_t>(clusters.section_count));
   held_.resize(problem.memories.size());
+  heights_.resize(problem.memories.size());
 }
 
 void Loads::change(int32_t cluster, int32_t memory, int64_t sign) {
@@ -84,13 +85,36 @@ void Loads::change(int32_t cluster, int32_t memory, int64_t sign) {
   } else {
     held.erase(std::find(held.begin(), held.end(), cluster));
   }
+  heights_[memory] = find_height(memory);
 }
 
-int64_t Loads::height(int32_t memory) const {
+int64_t Loads::find_height(int32_t memory) const {
   int64_t height = 0;
   for (int64_t load : loads_[memory]) height = std::max(height, load);
   for (int32_t cluster : held_[memory]) height = std::max(height, clusters_.all[cluster].end);
   return height;
+}
+
+bool exceeds_capacities(const Problem& problem, const Clusters& clusters) {
+  int64_t sum = 0;
+  for (const Memory& memory : problem.memories) {
+    sum = memory.capacity > INT64_MAX - sum ? INT64_MAX : sum + memory.capacity;
+  }
+  std::vector<int64_t> live(clusters.section_count);
+  for (const Cluster& cluster : clusters.all) {
+    bool fits = false;
+    for (int32_t memory : cluster.allowed) {
+      fits = fits || cluster.end <= problem.memories[memory].capacity;
+    }
+    if (!fits) return true;
+    for (const Cluster::Width& width : cluster.widths) {
+      for (int32_t s = width.begin; s < width.end; ++s) live[s] += width.bytes;
+    }
+  }
+  for (int64_t bytes : live) {
+    if (bytes > sum) return true;
+  }
+  return false;
 }
 
 int64_t cost_bound(const Problem& problem, const Clusters& clusters) {

@@ -22,6 +22,9 @@ struct Cluster {
   std::vector<Width> widths;
 };
 
+// The memories in which all these buffers may lie.
+std::vector<int32_t> allowed_memories(const Problem& problem, const std::vector<int32_t>& buffers);
+
 struct Clusters {
   std::vector<Cluster> all;  // the largest first
   int32_t section_count = 0;
@@ -39,15 +42,21 @@ class Loads {
   void put(int32_t cluster, int32_t memory) { change(cluster, memory, 1); }
   void take(int32_t cluster, int32_t memory) { change(cluster, memory, -1); }
   // The largest load, or the largest end that a cluster in it must have; in bytes.
-  int64_t height(int32_t memory) const;
+  int64_t height(int32_t memory) const { return heights_[memory]; }
 
  private:
   void change(int32_t cluster, int32_t memory, int64_t sign);
 
+  int64_t find_height(int32_t memory) const;
+
   const Clusters& clusters_;
+  std::vector<int64_t> heights_;
   std::vector<std::vector<int64_t>> loads_;  // by memory and section
   std::vector<std::vector<int32_t>> held_;   // by memory
 };
+
+// Whether more is alive at some step than all memories hold together, or some cluster fits nowhere.
+bool exceeds_capacities(const Problem& problem, const Clusters& clusters);
 
 // A bound on the cost of any plan: at every step the live bytes must lie somewhere.
 int64_t cost_bound(const Problem& problem, const Clusters& clusters);

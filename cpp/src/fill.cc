@@ -72,6 +72,12 @@ int32_t ValleyFill::add_stretch(int32_t begin, int32_t end, int32_t before, int6
 
 // Splits the stretch into what is left of the unit, over it, and right of it.
 void ValleyFill::place(int32_t begin, int32_t unit, int64_t top) {
+  if (begins_[unit] == begin && ends_[unit] == stretches_[begin].end) {
+    lowest_.erase({stretches_[begin].level, begin});
+    stretches_[begin].level = top;
+    lowest_.emplace(top, begin);
+    return;
+  }
   const Stretch old = std::move(stretches_[begin]);
   lowest_.erase({old.level, begin});
   const int32_t from = begins_[unit], to = ends_[unit];

@@ -11,6 +11,9 @@ namespace {
 
 // All 2^k ways to share are tried up to here.
 constexpr size_t kMaxEnumeratedPairs = 8;
+// More are tried one after the other, each in so small a part of the time left.
+constexpr int32_t kMaxVariations = 10'000;
+constexpr int32_t kShareOfTime = 16;
 
 class Single {
  public:
@@ -31,11 +34,16 @@ class Single {
 
   SinglePlan run() {
     result_.bound = bound_single(problem_, chosen_);
-    try_sharing(pairs_);
+    try_sharing(pairs_, pairs_.empty() ? 1 : 2);
     if (is_done() || pairs_.empty()) return finish(pairs_.empty());
-    try_sharing({});
+    const int64_t shared_height = has_plan_ ? result_.height : INT64_MAX;
+    try_sharing({}, 2);
+    best_shares_ = !has_plan_ || result_.height == shared_height;
     if (is_done() || pairs_.size() == 1) return finish(pairs_.size() == 1);
-    if (pairs_.size() > kMaxEnumeratedPairs) return finish(false);
+    if (pairs_.size() > kMaxEnumeratedPairs) {
+      vary_sharing();
+      return finish(false);
+    }
     const size_t all = (size_t{1} << pairs_.size()) - 1;
     for (size_t mask = 1; mask < all && !is_done(); ++mask) {
       std::vector<size_t> shared;
@@ -48,6 +56,28 @@ class Single {
   }
 
  private:
+  // With or without single pairs, from the best way found so far, as long as there is time.
+  void vary_sharing() {
+    Random random(options_.seed);
+    std::vector<bool> best(pairs_.size(), best_shares_);
+    const uint32_t count = static_cast<uint32_t>(pairs_.size());
+    for (int32_t turn = 0; turn < kMaxVariations && !is_done() && !limits_.reached() &&
+                           result_.nodes < options_.node_limit;
+         ++turn) {
+      std::vector<bool> changed = best;
+      for (uint32_t flips = 1 + random.below(1 + count / 16); flips > 0; --flips) {
+        changed[random.below(count)].flip();
+      }
+      std::vector<size_t> shared;
+      for (size_t k = 0; k < pairs_.size(); ++k) {
+        if (changed[k]) shared.push_back(pairs_[k]);
+      }
+      const int64_t before = result_.height;
+      try_sharing(shared, kShareOfTime);
+      if (has_plan_ && result_.height < before) best = std::move(changed);
+    }
+  }
+
   bool is_done() const {
     return has_plan_ && (options_.fit_only || result_.height <= result_.bound);
   }
@@ -66,8 +96,8 @@ class Single {
     return result_;
   }
 
-  // Plans with these pairs at one offset each.
-  void try_sharing(const std::vector<size_t>& shared) {
+  // Plans with these pairs at one offset each, in one part out of `parts` of the time left.
+  void try_sharing(const std::vector<size_t>& shared, int32_t parts = 1) {
     std::vector<bool> merged(problem_.pairs.size());
     for (size_t k : shared) merged[k] = true;
     Contradiction contradiction;
@@ -84,7 +114,10 @@ class Single {
     options.seed = options_.seed;
     options.node_limit = std::max<int64_t>(0, options_.node_limit - result_.nodes);
     options.switched_off = options_.switched_off;
-    const Solved solved = solve(layout, options, limits_);
+    Limits part = limits_;
+    const auto now = Clock::now();
+    if (parts > 1 && now < limits_.deadline) part.deadline = now + (limits_.deadline - now) / parts;
+    const Solved solved = solve(layout, options, part);
     result_.nodes += solved.nodes;
     may_be_possible_ = may_be_possible_ || solved.status != Status::kInfeasible;
     keep(layout, solved);
@@ -118,6 +151,7 @@ class Single {
   SinglePlan result_;
   bool has_plan_ = false;
   bool may_be_possible_ = false;
+  bool best_shares_ = true;
   int64_t smallest_bound_ = INT64_MAX;
 };
 

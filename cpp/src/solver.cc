@@ -18,12 +18,28 @@ namespace onearena::internal {
 namespace {
 
 // More pairs of units that meet would take too much memory and time.
-constexpr int64_t kMaxMeetings = 40'000'000;
+constexpr int64_t kMaxMeetings = 20'000'000;
 // From here on, local search is too slow to begin with.
 constexpr size_t kManyUnits = 6'000;
 // The orders that win most often; see benchmarks/planner.
 constexpr const char* kFillOrders[] = {"alp", "lap", "pls", "sal", "bs"};
 constexpr const char* kOrders[] = {"pls", "ps", "as", "sl", "ds", "ls", "pa", "bs"};
+
+// Each of two last units that meet would have to lie above the other.
+bool last_ones_meet(const Layout& layout) {
+  std::vector<int32_t> owner(layout.section_count, -1);
+  for (size_t u = 0; u < layout.units.size(); ++u) {
+    if (!layout.units[u].is_last) continue;
+    for (const Piece& piece : layout.units[u].pieces) {
+      if (!piece.is_last) continue;
+      for (int32_t s = piece.begin; s < piece.end; ++s) {
+        if (owner[s] >= 0 && owner[s] != static_cast<int32_t>(u)) return true;
+        owner[s] = static_cast<int32_t>(u);
+      }
+    }
+  }
+  return false;
+}
 
 class Solver {
  public:
@@ -47,11 +63,19 @@ class Solver {
   }
 
   void plan() {
+    if (last_ones_meet(layout_)) {
+      knowledge_.raise_bound(knowledge_.capacity() + 1);
+      return;
+    }
     if (ValleyFill::suits(layout_)) fill_.emplace(layout_);
     if (fill_) fill_valleys();
     if (must_stop()) return;
     if (count_meetings(layout_) > kMaxMeetings) {
-      if (fill_) fill_at_random(limits_.deadline);
+      if (fill_) {
+        fill_at_random(limits_.deadline);
+      } else {
+        stack_up();
+      }
       return;
     }
     conflicts_ = find_conflicts(layout_);
@@ -83,6 +107,37 @@ class Solver {
       const char* keys = kFillOrders[turn % std::size(kFillOrders)];
       const double noise = 0.02 * static_cast<double>(1 + turn % 7);
       fill(features_.order(keys, noise, options_.seed * 1'000'003 + uint64_t(turn)), keys);
+    }
+  }
+
+  // Every unit onto all that lie under it: no good plan, but one that needs no pairs.
+  void stack_up() {
+    for (const Unit& unit : layout_.units) {
+      if (unit.highest < kInfinity || unit.is_last) return;
+    }
+    for (const char* keys : kOrders) {
+      std::vector<int64_t> floors(layout_.section_count), origins(layout_.units.size());
+      for (int32_t u : features_.order(keys)) {
+        const Unit& unit = layout_.units[u];
+        int64_t origin = unit.lowest;
+        for_sections(unit, [&](int32_t s, const Piece& piece) {
+          origin = std::max(origin, floors[s] - piece.low);
+        });
+        origin = align_up(origin, unit.modulus, unit.residue);
+        for_sections(unit, [&](int32_t s, const Piece& piece) {
+          floors[s] = std::max(floors[s], origin + piece.high);
+        });
+        origins[u] = origin;
+      }
+      knowledge_.offer(origins, std::string("stacked by ") + keys);
+      if (must_stop()) return;
+    }
+  }
+
+  template <class F>
+  static void for_sections(const Unit& unit, F f) {
+    for (const Piece& piece : unit.pieces) {
+      for (int32_t s = piece.begin; s < piece.end; ++s) f(s, piece);
     }
   }
 

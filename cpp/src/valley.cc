@@ -321,11 +321,7 @@ class Search final : public Valley {
     state_.for_units(at.section, [&](int32_t unit, T start) {
       const bool is_raised = start <= at.level;
       T position = state_.low(unit);
-      if (is_raised) {
-        position = support_of(part, at, unit);
-        // one step above the floor at least
-        if (position != kNone) position = std::max<T>(position, state_.low(unit) + 1);
-      }
+      if (is_raised) position = above_floor(unit, support_of(part, at, unit));
       supports_.push_back({position, unit, is_raised});
     });
     // Shortest paths: each may also rest on one that was settled before, and starts lower.
@@ -340,12 +336,18 @@ class Search final : public Valley {
       if (state_.is_too_high(settled.unit)) return kNone;
       for (Support& other : supports_) {
         if (!other.is_raised) continue;
-        other.position = std::min(other.position, state_.rest_on(other.unit, settled.unit));
+        const T position = above_floor(other.unit, state_.rest_on(other.unit, settled.unit));
+        other.position = std::min(other.position, position);
       }
     }
     T next = kNone;
     state_.for_units(at.section, [&](int32_t, T start) { next = std::min(next, start); });
     return next;
+  }
+
+  // One step above the floor at least: pieces may rest on something lower elsewhere.
+  T above_floor(int32_t unit, T position) const {
+    return position == kNone ? kNone : std::max<T>(position, state_.low(unit) + 1);
   }
 
   // The lowest position of `unit` on one that does not cover the section.

@@ -12,7 +12,7 @@ from benchmarks.planner import families
 from benchmarks.planner.instances import published
 
 from onearena import _core
-from onearena.planners.native import to_native
+from onearena.native_problem import to_native
 from onearena.problem import Memory, Problem
 
 MEMO, STACKING, DOMINANCE, COMPONENTS, TWINS, PEELING = (1 << bit for bit in range(6))

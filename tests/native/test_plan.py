@@ -10,7 +10,8 @@ from hypothesis import given
 
 from onearena import _core
 from onearena.errors import InfeasibleError
-from onearena.planners.native import plan, to_native
+from onearena.native_problem import to_native
+from onearena.planners.native import plan
 from onearena.problem import Memory, Plan
 from onearena.verification.native import verify_plan
 from tests.native.oracle import all_memories, best_plan, cost, faults, only

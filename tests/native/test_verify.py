@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onearena import _core
-from onearena.planners.native import to_native
+from onearena.native_problem import to_native
 from onearena.problem import Plan
 from onearena.verification.native import verify_plan
 from tests.native.oracle import Fault, all_memories, best_plan, faults, tight_plan

@@ -5,17 +5,14 @@ Arenas become the core's memories, in ascending order.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 
 from onearena import _core
 from onearena.errors import InfeasibleError, PlanError, PlanTimeoutError
-from onearena.lifetime import Interval
+from onearena.native_problem import to_native
 from onearena.problem import Buffer, Memory, Plan, Problem
-
-UNLIMITED = (1 << 63) - 1
-FREE = -1
 
 DEFAULT_TIME_LIMIT_S = 1.0
 
@@ -47,10 +44,12 @@ def plan(
         PlanError: the problem is malformed.
         KeyboardInterrupt: Ctrl-C.
     """
-    if not time_limit_s >= 0 or threads < 1 or not 0 <= seed < 1 << 64:
-        raise PlanError(
-            "the time limit and the seed must not be negative, threads must be positive"
-        )
+    if not 0 <= time_limit_s < math.inf:
+        raise PlanError(f"the time limit must be a number of seconds, it is {time_limit_s}")
+    if not isinstance(threads, int) or not 0 < threads < 1 << 31:
+        raise PlanError(f"the number of threads must be a positive integer, it is {threads!r}")
+    if not isinstance(seed, int) or not 0 <= seed < 1 << 64:
+        raise PlanError(f"the seed must be an integer of 64 bits, it is {seed!r}")
     arenas = sorted({*problem.arenas, *(memory.arena for memory in memories)})
     if not arenas:
         return Plan((), {}, {}, "empty", True)
@@ -104,49 +103,3 @@ def _with_name(problem: Problem, message: str) -> str:
 
 def _name(buffer: Buffer) -> str:
     return buffer.name or f"buffer {buffer.id}"
-
-
-def to_native(problem: Problem, memories: Sequence[Memory] = ()) -> _core.Problem:
-    """The problem as the core knows it; arenas are numbered in ascending order.
-
-    Raises:
-        PlanError: a number does not fit into 64 bits.
-    """
-    given = {memory.arena: memory for memory in memories}
-    arenas = sorted({*problem.arenas, *given})
-    index = {arena: k for k, arena in enumerate(arenas)}
-    native = _core.Problem()
-    try:
-        for arena in arenas:
-            memory = given.get(arena, Memory(arena))
-            capacity = memory.capacity_bytes
-            native.add_memory(UNLIMITED if capacity is None else capacity, memory.weight)
-        for buffer in problem.buffers:
-            _add(native, buffer, index)
-        for group in problem.groups:
-            native.add_group([(member.buffer, member.delta) for member in group])
-        for first, second in problem.may_share:
-            native.add_pair(first, second)
-    except TypeError:
-        raise PlanError("a number of the problem does not fit into 64 bits") from None
-    return native
-
-
-def _add(native: _core.Problem, buffer: Buffer, index: dict[int, int]) -> None:
-    life = buffer.lifetime
-    gaps = [(a.end, b.start, 0, 0) for a, b in pairwise(life) if a.end < b.start]
-    gaps += [(w.lifetime.start, w.lifetime.end, w.start_byte, w.end_byte) for w in buffer.windows]
-    region = buffer.region or Interval(0, UNLIMITED)
-    native.add_buffer(
-        buffer.size_bytes,
-        buffer.alignment,
-        life[0].start if life else 0,
-        life[-1].end if life else 0,
-        gaps,
-        FREE if buffer.offset is None else buffer.offset,
-        FREE if buffer.hint is None else buffer.hint,
-        region.start,
-        region.end,
-        buffer.is_last,
-        [index[arena] for arena in dict.fromkeys((buffer.arena, *buffer.arenas))],
-    )

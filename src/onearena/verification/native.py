@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from onearena import _core
 from onearena.errors import PlanError
-from onearena.planners.native import to_native
+from onearena.native_problem import to_native
 from onearena.problem import Memory, Plan, Problem
 from onearena.verification.violation import Violation
 
