@@ -102,11 +102,12 @@ int64_t CapacitySearch::places(int32_t unit) const {
 // Takes away, again and again, a unit that finds a place wherever the others lie.
 void CapacitySearch::peel() {
   const size_t count = layout_.units.size();
-  std::vector<int64_t> blocked_places(count);
+  std::vector<Wide> blocked_places(count);
   std::vector<bool> is_gone(count);
   std::vector<int32_t> ready;
   for (int32_t unit : last_) is_gone[unit] = true;
   for (size_t u = 0; u < count; ++u) {
+    if (is_gone[u]) continue;
     for (int64_t j = conflicts_.starts[u]; j < conflicts_.starts[u + 1]; ++j) {
       if (!is_gone[conflicts_.others[j]])
         blocked_places[u] += blocked(static_cast<int32_t>(u), static_cast<int32_t>(u), j);
@@ -124,6 +125,7 @@ void CapacitySearch::peel() {
       const int32_t unit = ready[next];
       for (int64_t j = conflicts_.starts[unit]; j < conflicts_.starts[unit + 1]; ++j) {
         const int32_t other = conflicts_.others[j];
+        if (is_gone[other]) continue;
         blocked_places[other] -= blocked(other, unit, j);
         check(other);
       }

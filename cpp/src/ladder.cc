@@ -6,8 +6,11 @@ namespace onearena::internal {
 namespace {
 
 constexpr size_t kMaxExactUnits = 6'000;
-// Rungs from the bound (the first) to the best plan, at equal distances.
-constexpr int64_t kRungs = 4;
+// The bound, and a height above it, in eighths of the way from there to the best plan.
+constexpr int64_t kRungs = 2;
+constexpr int64_t kAimEighths = 5;
+constexpr int32_t kEarlyRounds = 7;
+constexpr int64_t kLateShare = 4;
 // The quick bisection stops at this share of the height, and starts from so many orders.
 constexpr int64_t kFineness = 500;
 constexpr size_t kQuickStarts = 2;
@@ -73,11 +76,15 @@ bool Ladder::bisect() {
 // False when the layout is too large.
 bool Ladder::climb_once() {
   const int64_t before = knowledge_.nodes();
-  if (!step_to(0, knowledge_.bound() + step_)) return false;
+  // at the bound there often is nothing: what was not found there soon is looked for less often
+  const bool is_early = rungs_[0].round < kEarlyRounds;
+  if ((is_early || step_ > 0 || ++climbs_ % kLateShare == 0) &&
+      !step_to(0, knowledge_.bound() + step_)) {
+    return false;
+  }
   const int64_t bound = knowledge_.bound(), top = knowledge_.height() - 1;
   if (!knowledge_.is_done() && !knowledge_.is_over() && bound < top) {
-    turn_ = turn_ % (kRungs - 1) + 1;
-    if (!step_to(turn_, bound + (top - bound) * turn_ / (kRungs - 1))) return false;
+    if (!step_to(1, bound + (top - bound) * kAimEighths / 8)) return false;
   }
   search_locally(knowledge_.nodes() - before);
   return true;

@@ -52,7 +52,7 @@ class Ladder {
   LocalSearch* const local_;
   std::vector<Rung> rungs_;
   int64_t step_ = 0;
-  int64_t turn_ = 0;
+  int64_t climbs_ = 0;
 };
 
 }  // namespace onearena::internal

@@ -11,8 +11,6 @@
 namespace onearena::internal {
 namespace {
 
-__extension__ typedef __int128 Wide;  // twice as wide as any number of a problem
-
 // A part of a buffer, before times become sections.
 struct Part {
   Span life;

@@ -13,6 +13,8 @@ namespace onearena::internal {
 
 constexpr int64_t kInfinity = int64_t{1} << 61;
 
+__extension__ typedef __int128 Wide;  // twice as wide as any number of a problem
+
 // Bytes [low, high) from the unit's origin, occupied during the sections [begin, end).
 struct Piece {
   int32_t begin = 0;
