@@ -12,8 +12,9 @@ from benchmarks.planner import families
 from benchmarks.planner.instances import published
 
 from onearena import _core
+from onearena.lifetime import Interval
 from onearena.native_problem import to_native
-from onearena.problem import Memory, Problem
+from onearena.problem import Buffer, Member, Memory, Problem
 
 MEMO, STACKING, DOMINANCE, COMPONENTS, TWINS, PEELING = (1 << bit for bit in range(6))
 VALLEY, LOCAL_SEARCH, FIRST_FIT, TIGHT, FILL = (1 << bit for bit in range(6, 11))
@@ -85,3 +86,33 @@ def test_valley_fill_saves_the_search() -> None:
     all_orders = _core.plan(problem, 60.0, 1, 0, False, 0, VALLEY | LOCAL_SEARCH)
     assert all_orders.heights[0] <= few_orders.heights[0]
     assert all_orders.status == "optimal"
+
+
+def _height(problem: _core.Problem, node_limit: int, switched_off: int = 0) -> int:
+    found: int = _core.plan(problem, 60.0, 1, 0, False, node_limit, switched_off).heights[0]
+    return found
+
+
+def test_more_orders_of_first_fit_find_a_lower_plan() -> None:
+    problem = to_native(families.make("pinned", 150, 0).problem)
+    assert _height(problem, 6_000) < _height(problem, 6_000, FIRST_FIT)
+
+
+def test_local_search_finds_a_lower_plan() -> None:
+    problem = to_native(families.make("pinned", 600, 0).problem)
+    assert _height(problem, 60_000) < _height(problem, 60_000, LOCAL_SEARCH)
+
+
+def test_tight_search_proves_what_first_fit_cannot() -> None:
+    """A group that is hollow at one step: the layout is not one for the search over valleys."""
+    buffers = (
+        Buffer(0, 2, 1, 1, (Interval(0, 2),)),
+        Buffer(1, 2, 1, 1, (Interval(0, 2),)),
+        Buffer(2, 3, 1, 1, (Interval(0, 1),)),
+        Buffer(3, 4, 1, 1, (Interval(1, 2),)),
+    )
+    group = (Member(0, 0), Member(1, 5))
+    problem = to_native(Problem(buffers, (group,)))
+    assert _core.plan(problem, 60.0).status == "optimal"
+    without = _core.plan(problem, 60.0, 1, 0, False, 1000, TIGHT)
+    assert without.status == "feasible"
