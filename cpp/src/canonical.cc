@@ -22,7 +22,7 @@ class Canonical final : public Valley {
     for (int32_t index : units) {
       const Unit& unit = layout.units[index];
       units_.push_back(&unit);
-      highest_.push_back(std::min({unit.highest, unit.reach - unit.size, capacity - unit.size}));
+      highest_.push_back(std::min(unit.highest, capacity - unit.size));
     }
     floor_.resize(layout.section_count);
     lowest_.resize(layout.section_count);

@@ -69,15 +69,14 @@ bool CapacitySearch::settle_last_units() {
     if (!unit.is_last || unit.pieces.empty()) continue;
     last_.push_back(static_cast<int32_t>(u));
     const int64_t start =
-        align_down(std::min({capacity_ - unit.size, unit.highest, unit.reach - unit.size}),
-                   unit.modulus, unit.residue);
+        align_down(std::min(capacity_ - unit.size, unit.highest), unit.modulus, unit.residue);
     if (start < unit.lowest) return false;
     for (int64_t j = conflicts_.starts[u]; j < conflicts_.starts[u + 1]; ++j) {
       Unit& other = layout_.units[conflicts_.others[j]];
       if (other.is_last) return false;  // each would have to lie above the other
       // only what is occupied while the last one is has to end below it
-      other.highest = std::min(
-          other.highest, align_down(start - conflicts_.highs[j], other.modulus, other.residue));
+      other.highest = std::min(other.highest, align_down(start - conflicts_.high(layout_, j),
+                                                         other.modulus, other.residue));
     }
   }
   return true;
@@ -86,16 +85,14 @@ bool CapacitySearch::settle_last_units() {
 // How many origins of `unit` the j-th conflict of `owner` (with it, or it itself) can block,
 // wherever the other one lies. Both see the same width.
 int64_t CapacitySearch::blocked(int32_t unit, int32_t owner, int64_t j) const {
-  const int64_t width = conflicts_.lows.empty()
-                            ? layout_.units[owner].size + layout_.units[conflicts_.others[j]].size
-                            : conflicts_.highs[j] - conflicts_.lows[j];
+  const int64_t width = conflicts_.high(layout_, j) - conflicts_.low(layout_, owner, j);
   const int64_t modulus = layout_.units[unit].modulus;
   return (width - 1 + modulus - 1) / modulus;
 }
 
 int64_t CapacitySearch::places(int32_t unit) const {
   const Unit& it = layout_.units[unit];
-  const int64_t top = std::min({it.highest, it.reach - it.size, capacity_ - it.size});
+  const int64_t top = std::min(it.highest, capacity_ - it.size);
   return top < it.lowest ? 0 : (top - it.lowest) / it.modulus + 1;
 }
 

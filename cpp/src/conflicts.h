@@ -17,6 +17,14 @@ struct Conflicts {
   // Empty for flat layouts, where low is -(own size) and high is the other's size.
   std::vector<int64_t> lows;
   std::vector<int64_t> highs;
+
+  // Of the j-th conflict, which is one of `unit`.
+  int64_t low(const Layout& layout, int32_t unit, int64_t j) const {
+    return lows.empty() ? -layout.units[unit].size : lows[j];
+  }
+  int64_t high(const Layout& layout, int64_t j) const {
+    return highs.empty() ? layout.units[others[j]].size : highs[j];
+  }
 };
 
 // How many pairs of pieces meet in time: what find_conflicts would store.

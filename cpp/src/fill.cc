@@ -8,7 +8,7 @@ namespace onearena::internal {
 bool ValleyFill::suits(const Layout& layout) {
   for (const Unit& unit : layout.units) {
     if (!unit.is_flat || unit.is_last || unit.pieces.size() > 1 || unit.lowest > 0 ||
-        unit.highest < kInfinity || unit.reach < kInfinity) {
+        unit.highest < kInfinity) {
       return false;
     }
   }

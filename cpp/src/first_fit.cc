@@ -63,14 +63,13 @@ void FirstFit::put(int32_t unit, int64_t origin) {
 
 int64_t FirstFit::lowest(int32_t unit, bool best_fit, int64_t limit) {
   const Unit& it = layout_.units[unit];
-  const int64_t highest = std::min({it.highest, it.reach - it.size, limit - 1 - it.size});
+  const int64_t highest = std::min(it.highest, limit - 1 - it.size);
   taken_.clear();
-  const bool flat = conflicts_.lows.empty();
   for (int64_t j = conflicts_.starts[unit]; j < conflicts_.starts[unit + 1]; ++j) {
     const int64_t at = origins_[conflicts_.others[j]];
     if (at == kNowhere) continue;
-    const int64_t low = flat ? -it.size : conflicts_.lows[j];
-    const int64_t high = flat ? layout_.units[conflicts_.others[j]].size : conflicts_.highs[j];
+    const int64_t low = conflicts_.low(layout_, unit, j);
+    const int64_t high = conflicts_.high(layout_, j);
     if (at + high > it.lowest) taken_.emplace_back(at + low, at + high);
   }
   std::sort(taken_.begin(), taken_.end());

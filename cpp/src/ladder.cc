@@ -45,15 +45,14 @@ void Ladder::climb() {
 }
 
 // Is there a plan within the capacity?
-bool Ladder::find_any() {
+void Ladder::find_any() {
   const std::unique_ptr<CapacitySearch> search = make_search(knowledge_.capacity());
-  if (search->core_size() > kMaxExactUnits) return false;
+  if (search->core_size() > kMaxExactUnits) return;
   for (int32_t round = 0; !knowledge_.is_done() && !knowledge_.is_over(); ++round) {
     const int64_t before = knowledge_.nodes();
     if (advance(*search, round) != Outcome::kStopped) break;
     search_locally(knowledge_.nodes() - before);
   }
-  return true;
 }
 
 // One short look at the bound, then at heights between; most heights that have a plan at all have

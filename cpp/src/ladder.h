@@ -34,7 +34,7 @@ class Ladder {
     int32_t round = 0;
   };
 
-  bool find_any();
+  void find_any();
   bool bisect();
   bool climb_once();
   bool step_to(int64_t number, int64_t height);

@@ -54,7 +54,7 @@ class Spreader {
           std::min(kInfinity, problem_.memories[memory].capacity / layout_.scale);
       const int64_t origin = lowest(unit, memory);
       const Unit& it = layout_.units[unit];
-      if (origin > std::min({it.highest, it.reach - it.size, capacity - it.size})) continue;
+      if (origin > std::min(it.highest, capacity - it.size)) continue;
       memories_[unit] = memory;
       origins_[unit] = origin;
       return true;
@@ -64,13 +64,12 @@ class Spreader {
 
   int64_t lowest(int32_t unit, int32_t memory) {
     const Unit& it = layout_.units[unit];
-    const bool flat = conflicts_.lows.empty();
     taken_.clear();
     for (int64_t j = conflicts_.starts[unit]; j < conflicts_.starts[unit + 1]; ++j) {
       const int32_t other = conflicts_.others[j];
       if (memories_[other] != memory) continue;
-      const int64_t low = flat ? -it.size : conflicts_.lows[j];
-      const int64_t high = flat ? layout_.units[other].size : conflicts_.highs[j];
+      const int64_t low = conflicts_.low(layout_, unit, j);
+      const int64_t high = conflicts_.high(layout_, j);
       taken_.emplace_back(origins_[other] + low, origins_[other] + high);
     }
     std::sort(taken_.begin(), taken_.end());

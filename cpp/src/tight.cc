@@ -77,12 +77,8 @@ class Tight {
     return true;
   }
 
-  int64_t low(int32_t unit, int64_t j) const {
-    return conflicts_.lows.empty() ? -layout_.units[unit].size : conflicts_.lows[j];
-  }
-  int64_t high(int64_t j) const {
-    return conflicts_.lows.empty() ? layout_.units[conflicts_.others[j]].size : conflicts_.highs[j];
-  }
+  int64_t low(int32_t unit, int64_t j) const { return conflicts_.low(layout_, unit, j); }
+  int64_t high(int64_t j) const { return conflicts_.high(layout_, j); }
 
   // Free origins that touch the ground or a unit that is placed, ascending.
   std::vector<int64_t> candidates(int32_t unit) const {
@@ -96,7 +92,7 @@ class Tight {
     }
     std::sort(found.begin(), found.end());
     found.erase(std::unique(found.begin(), found.end()), found.end());
-    const int64_t highest = std::min({it.highest, it.reach - it.size, limit_ - it.size});
+    const int64_t highest = std::min(it.highest, limit_ - it.size);
     found.erase(std::remove_if(found.begin(), found.end(),
                                [&](int64_t x) { return x > highest || !is_free(unit, x); }),
                 found.end());
@@ -105,7 +101,7 @@ class Tight {
 
   std::vector<int64_t> all_origins(int32_t unit) const {
     const Unit& it = layout_.units[unit];
-    const int64_t highest = std::min({it.highest, it.reach - it.size, limit_ - it.size});
+    const int64_t highest = std::min(it.highest, limit_ - it.size);
     std::vector<int64_t> found;
     for (int64_t origin = it.lowest; origin <= highest; origin += it.modulus) {
       if (is_free(unit, origin)) found.push_back(origin);
@@ -123,7 +119,7 @@ class Tight {
 
   bool has_place(int32_t unit) const {
     const Unit& it = layout_.units[unit];
-    const int64_t highest = std::min({it.highest, it.reach - it.size, limit_ - it.size});
+    const int64_t highest = std::min(it.highest, limit_ - it.size);
     int64_t position = it.lowest;
     for (bool moved = true; moved && position <= highest;) {
       moved = false;

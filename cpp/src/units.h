@@ -32,8 +32,7 @@ struct Unit {
   int64_t residue = 0;
   int64_t lowest = 0;  // the origin lies in [lowest, highest]
   int64_t highest = kInfinity;
-  int64_t reach = kInfinity;  // no byte may lie at or above this
-  int64_t duration = 0;       // steps at which something of it is occupied
+  int64_t duration = 0;  // steps at which something of it is occupied
   int64_t hint = kFree;
   bool is_last = false;  // some piece is last
   bool is_flat = true;   // all pieces are [0, size), and all of them are last or none

@@ -254,7 +254,7 @@ class ValleyState {
     }
     const int64_t size = (unit.size + grid_ - 1) / grid_;
     const int64_t low = (std::max<int64_t>(unit.lowest, 0) + grid_ - 1) / grid_;
-    const int64_t most = std::min({unit.highest, unit.reach - unit.size, capacity - unit.size});
+    const int64_t most = std::min(unit.highest, capacity - unit.size);
     const int64_t high = most < 0 ? -1 : most / grid_;
     const auto narrow = [&](int64_t value) {
       return static_cast<T>(std::min<int64_t>(value, capacity_ + T{1}));

@@ -53,6 +53,11 @@ class Buffer:
     arenas: tuple[int, ...] = ()
     hint: int | None = None
 
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self.name or f"buffer {self.id}"
+
 
 @dataclass(frozen=True, slots=True)
 class Memory:

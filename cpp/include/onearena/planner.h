@@ -38,7 +38,7 @@ struct Options {
   int64_t node_limit = INT64_MAX;
   // Polled every few milliseconds from the calling thread's workers; true: stop.
   const std::atomic<bool>* stop = nullptr;
-  // For tests and benchmarks: parts of the planner to leave out (see switches.h).
+  // For tests and benchmarks: parts of the planner to leave out (see `Switch` in src/valley.h).
   uint32_t switched_off = 0;
 };
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from onearena.cli.arguments import time_limit
 from onearena.cli.output import Progress, print_json
 from onearena.pipeline import Options, optimize
 from onearena.report.text import program_text
-
-_MAX_SECONDS = 86400
 
 
 def add_parser(subparsers: Any) -> None:
@@ -31,23 +30,13 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--time-limit",
-        type=_seconds,
+        type=time_limit,
         default=Options.time_limit_s,
         metavar="S",
         help="seconds to search for each plan that is above its lower bound (default %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.set_defaults(run=run)
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= _MAX_SECONDS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {_MAX_SECONDS}")
-    return value
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from onearena.cli.arguments import time_limit
 from onearena.cli.output import Progress, print_json
 from onearena.errors import InfeasibleError, PlanError, PlanTimeoutError, UsageError
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from onearena.problem_files import ProblemFile
     from onearena.report.plan_text import PlanReport
 
-_MAX_SECONDS = 86400
 _MAX_THREADS = 1024
 _MAX_BYTES = (1 << 63) - 2
 _SIZE = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?) ?([kmgt]?)(i?b)?", re.IGNORECASE)
@@ -52,7 +52,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--time-limit",
-        type=_seconds,
+        type=time_limit,
         default=1.0,
         metavar="S",
         help="seconds to search for (default %(default)g)",
@@ -70,16 +70,6 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--png", metavar="FILE", help="also draw the plan (needs Pillow)")
     parser.set_defaults(run=run)
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= _MAX_SECONDS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {_MAX_SECONDS}")
-    return value
 
 
 def _integer(low: int, high: int) -> Any:

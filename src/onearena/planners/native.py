@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from onearena import _core
 from onearena.errors import InfeasibleError, PlanError, PlanTimeoutError
 from onearena.native_problem import to_native
-from onearena.problem import Buffer, Memory, Plan, Problem
+from onearena.problem import Memory, Plan, Problem
 
 DEFAULT_TIME_LIMIT_S = 1.0
 
@@ -59,7 +59,7 @@ def plan(
     except _core.MalformedProblemError as error:
         raise PlanError(_with_name(problem, str(error))) from None
     if found.status == "infeasible":
-        names = [_name(problem.buffers[k]) for k in found.conflict]
+        names = [problem.buffers[k].label for k in found.conflict]
         raise InfeasibleError(
             f"no plan is possible: {', '.join(names) or 'the constraints'} cannot all be placed",
             tuple(found.conflict),
@@ -98,8 +98,4 @@ def _with_name(problem: Problem, message: str) -> str:
     found = re.match(r"buffer (\d+): ", message)
     if found is None:
         return message
-    return f"{_name(problem.buffers[int(found[1])])}: {message[found.end() :]}"
-
-
-def _name(buffer: Buffer) -> str:
-    return buffer.name or f"buffer {buffer.id}"
+    return f"{problem.buffers[int(found[1])].label}: {message[found.end() :]}"

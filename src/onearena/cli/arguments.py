@@ -1,0 +1,22 @@
+"""Arguments that several commands take."""
+
+from __future__ import annotations
+
+import argparse
+
+_MAX_SECONDS = 86400
+
+
+def time_limit(text: str) -> float:
+    """A time limit, from 0 to a day.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= _MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {_MAX_SECONDS}")
+    return value
