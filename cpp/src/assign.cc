@@ -16,13 +16,6 @@ namespace {
 constexpr int64_t kMaxAssignments = 20'000;
 constexpr int32_t kMaxRepairs = 200;
 
-// Costs that are too large for 64 bits count as the largest number.
-int64_t product(int64_t weight, int64_t height) {
-  return weight != 0 && height > INT64_MAX / weight ? INT64_MAX : weight * height;
-}
-
-int64_t sum(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
-
 class Assigner {
  public:
   Assigner(const Problem& problem, const Options& options, const Limits& limits)
@@ -73,17 +66,25 @@ class Assigner {
     return bounds;
   }
 
-  int64_t cost_of(const Loads& loads) const {
-    int64_t cost = 0;
+  std::vector<int64_t> heights_of(Loads& loads) const {
+    std::vector<int64_t> heights;
     for (size_t m = 0; m < problem_.memories.size(); ++m) {
-      cost = sum(cost, product(problem_.memories[m].weight, loads.height(static_cast<int32_t>(m))));
+      heights.push_back(loads.height(static_cast<int32_t>(m)));
+    }
+    return heights;
+  }
+
+  int64_t cost_of(const std::vector<int64_t>& heights) const {
+    int64_t cost = 0;
+    for (size_t m = 0; m < heights.size(); ++m) {
+      cost = capped_sum(cost, capped_product(problem_.memories[m].weight, heights[m]));
     }
     return cost;
   }
 
-  bool overflows(const Loads& loads) const {
-    for (size_t m = 0; m < problem_.memories.size(); ++m) {
-      if (loads.height(static_cast<int32_t>(m)) > problem_.memories[m].capacity) return true;
+  bool overflows(const std::vector<int64_t>& heights) const {
+    for (size_t m = 0; m < heights.size(); ++m) {
+      if (heights[m] > problem_.memories[m].capacity) return true;
     }
     return false;
   }
@@ -101,7 +102,8 @@ class Assigner {
       is_proven_ = false;
       return;
     }
-    if (overflows(loads) || (has_plan_ && cost_of(loads) >= best_.cost)) return;
+    std::vector<int64_t> heights = heights_of(loads);
+    if (overflows(heights) || (has_plan_ && cost_of(heights) >= best_.cost)) return;
     if (next == clusters_.all.size()) {
       evaluate();
       return;
@@ -109,9 +111,9 @@ class Assigner {
     const int32_t cluster = static_cast<int32_t>(next);
     std::vector<std::pair<int64_t, int32_t>> choices;
     for (int32_t memory : clusters_.all[next].allowed) {
-      loads.put(cluster, memory);
-      choices.emplace_back(cost_of(loads), memory);
-      loads.take(cluster, memory);
+      const int64_t height = std::exchange(heights[memory], loads.height_with(cluster, memory));
+      choices.emplace_back(cost_of(heights), memory);
+      heights[memory] = height;
     }
     std::sort(choices.begin(), choices.end());
     for (const auto& [cost, memory] : choices) {
@@ -131,9 +133,7 @@ class Assigner {
       plan.memories = found.memories;
       plan.heights = found.heights;
       plan.method = "first fit over memories";
-      for (size_t m = 0; m < found.heights.size(); ++m) {
-        plan.cost = sum(plan.cost, product(problem_.memories[m].weight, found.heights[m]));
-      }
+      plan.cost = cost_of(plan.heights);
       keep(plan);
       if (is_done()) return;
     }
@@ -142,12 +142,12 @@ class Assigner {
   // -- many clusters: place them one by one where they cost least, then move them ----------------
 
   // Bytes too many count more than any cost.
-  std::pair<int64_t, int64_t> score(const Loads& loads) const {
+  std::pair<int64_t, int64_t> score(const std::vector<int64_t>& heights) const {
     int64_t excess = 0;
-    for (size_t m = 0; m < problem_.memories.size(); ++m) {
-      excess += std::max<int64_t>(0, loads.height(static_cast<int32_t>(m)) - allowed_height_[m]);
+    for (size_t m = 0; m < heights.size(); ++m) {
+      excess = capped_sum(excess, std::max<int64_t>(0, heights[m] - allowed_height_[m]));
     }
-    return {excess, cost_of(loads)};
+    return {excess, cost_of(heights)};
   }
 
   void improve(Loads& loads) {
@@ -166,15 +166,16 @@ class Assigner {
     const int32_t from = where_[cluster];
     std::pair<int64_t, int64_t> best{INT64_MAX, INT64_MAX};
     if (from >= 0) {
-      best = score(loads);
+      best = score(heights_of(loads));
       loads.take(cluster, from);
     }
+    std::vector<int64_t> heights = heights_of(loads);
     int32_t to = from;
     for (int32_t memory : clusters_.all[cluster].allowed) {
       if (memory == from) continue;
-      loads.put(cluster, memory);
-      const auto found = score(loads);
-      loads.take(cluster, memory);
+      const int64_t height = std::exchange(heights[memory], loads.height_with(cluster, memory));
+      const auto found = score(heights);
+      heights[memory] = height;
       if (found < best) {
         best = found;
         to = memory;
@@ -193,7 +194,7 @@ class Assigner {
       const int64_t height = loads.height(tight);
       allowed_height_[tight] = std::min(allowed_height_[tight] - 1, height - 1);
       bool changed = false;
-      for (size_t k = 0; k < clusters_.all.size(); ++k) {
+      for (size_t k = 0; k < clusters_.all.size() && !is_over(); ++k) {
         changed = move(loads, static_cast<int32_t>(k)) || changed;
       }
       if (!changed && allowed_height_[tight] < best_.lower_bounds[tight]) return;
@@ -226,10 +227,10 @@ class Assigner {
       is_optimal = is_optimal && single.status == Status::kOptimal;
       for (size_t k = 0; k < held[m].size(); ++k) plan.offsets[held[m][k]] = single.offsets[k];
       plan.heights.push_back(single.height);
-      plan.cost = sum(plan.cost, product(problem_.memories[m].weight, single.height));
       if (!held[m].empty() || plan.method.empty()) plan.method = single.method;
     }
     is_proven_ = is_proven_ && is_optimal;
+    plan.cost = cost_of(plan.heights);
     keep(plan);
     return -1;
   }
@@ -274,7 +275,8 @@ class Assigner {
       for (const auto& [key, single] : known_) {
         int64_t& lower = best_.lower_bounds[key.first];
         lower = std::max(lower, single.bound);
-        bound = sum(bound, product(problem_.memories[key.first].weight, single.bound));
+        const int64_t weight = problem_.memories[key.first].weight;
+        bound = capped_sum(bound, capped_product(weight, single.bound));
       }
       best_.cost_bound = std::max(best_.cost_bound, bound);
     }
@@ -307,12 +309,12 @@ Plan plan_one(const Problem& problem, const Options& options, const Limits& limi
   plan.nodes = single.nodes;
   plan.conflict = single.conflict;
   plan.lower_bounds = {single.bound};
-  plan.cost_bound = product(weight, single.bound);
+  plan.cost_bound = capped_product(weight, single.bound);
   if (single.status == Status::kInfeasible || single.status == Status::kTimeout) return plan;
   plan.offsets = std::move(single.offsets);
   plan.memories.assign(all.size(), 0);
   plan.heights = {single.height};
-  plan.cost = product(weight, single.height);
+  plan.cost = capped_product(weight, single.height);
   plan.method = single.method;
   return plan;
 }

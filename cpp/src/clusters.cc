@@ -10,14 +10,24 @@ namespace {
 
 // A layout of one unit tells when how much of it is occupied.
 std::vector<Cluster::Width> widths_of(const Layout& layout, const Unit& unit) {
+  int32_t first = INT32_MAX, end = 0;
+  for (const Piece& piece : unit.pieces) {
+    first = std::min(first, piece.begin);
+    end = std::max(end, piece.end);
+  }
+  std::vector<Cluster::Width> widths;
+  if (end <= first) return widths;
   Layout alone;
   alone.units = {unit};
-  alone.section_count = layout.section_count;
+  for (Piece& piece : alone.units[0].pieces) {
+    piece.begin -= first;
+    piece.end -= first;
+  }
+  alone.section_count = end - first;
   const std::vector<int64_t> loads = section_loads(alone);
-  std::vector<Cluster::Width> widths;
-  for (int32_t s = 0; s < layout.section_count; ++s) {
-    if (loads[s] == 0) continue;
-    const int64_t bytes = in_bytes(loads[s], layout.scale);
+  for (int32_t s = first; s < end; ++s) {
+    if (loads[s - first] == 0) continue;
+    const int64_t bytes = in_bytes(loads[s - first], layout.scale);
     if (!widths.empty() && widths.back().end == s && widths.back().bytes == bytes) {
       widths.back().end = s + 1;
     } else {
@@ -73,33 +83,52 @@ Loads::Loads(const Problem& problem, const Clusters& clusters) : clusters_(clust
   loads_.assign(problem.memories.size(), std::vector<int64_t>(clusters.section_count));
   held_.resize(problem.memories.size());
   heights_.resize(problem.memories.size());
+  is_stale_.resize(problem.memories.size());
+}
+
+void Loads::put(int32_t cluster, int32_t memory) {
+  heights_[memory] = height_with(cluster, memory);
+  change(cluster, memory, 1);
+  held_[memory].push_back(cluster);
+}
+
+void Loads::take(int32_t cluster, int32_t memory) {
+  is_stale_[memory] = true;
+  change(cluster, memory, -1);
+  auto& held = held_[memory];
+  held.erase(std::find(held.begin(), held.end(), cluster));
 }
 
 void Loads::change(int32_t cluster, int32_t memory, int64_t sign) {
   for (const Cluster::Width& width : clusters_.all[cluster].widths) {
     for (int32_t s = width.begin; s < width.end; ++s) loads_[memory][s] += sign * width.bytes;
   }
-  auto& held = held_[memory];
-  if (sign > 0) {
-    held.push_back(cluster);
-  } else {
-    held.erase(std::find(held.begin(), held.end(), cluster));
-  }
-  heights_[memory] = find_height(memory);
 }
 
-int64_t Loads::find_height(int32_t memory) const {
-  int64_t height = 0;
-  for (int64_t load : loads_[memory]) height = std::max(height, load);
-  for (int32_t cluster : held_[memory]) height = std::max(height, clusters_.all[cluster].end);
-  return height;
+int64_t Loads::height_with(int32_t cluster, int32_t memory) {
+  int64_t highest = std::max(height(memory), clusters_.all[cluster].end);
+  for (const Cluster::Width& width : clusters_.all[cluster].widths) {
+    const auto begin = loads_[memory].begin();
+    const int64_t load = *std::max_element(begin + width.begin, begin + width.end);
+    highest = std::max(highest, load + width.bytes);
+  }
+  return highest;
+}
+
+int64_t Loads::height(int32_t memory) {
+  if (is_stale_[memory]) {
+    int64_t height = 0;
+    for (int64_t load : loads_[memory]) height = std::max(height, load);
+    for (int32_t cluster : held_[memory]) height = std::max(height, clusters_.all[cluster].end);
+    heights_[memory] = height;
+    is_stale_[memory] = false;
+  }
+  return heights_[memory];
 }
 
 bool exceeds_capacities(const Problem& problem, const Clusters& clusters) {
-  int64_t sum = 0;
-  for (const Memory& memory : problem.memories) {
-    sum = memory.capacity > INT64_MAX - sum ? INT64_MAX : sum + memory.capacity;
-  }
+  int64_t room = 0;
+  for (const Memory& memory : problem.memories) room = capped_sum(room, memory.capacity);
   std::vector<int64_t> live(clusters.section_count);
   for (const Cluster& cluster : clusters.all) {
     bool fits = false;
@@ -108,11 +137,11 @@ bool exceeds_capacities(const Problem& problem, const Clusters& clusters) {
     }
     if (!fits) return true;
     for (const Cluster::Width& width : cluster.widths) {
-      for (int32_t s = width.begin; s < width.end; ++s) live[s] += width.bytes;
+      for (int32_t s = width.begin; s < width.end; ++s) live[s] = capped_sum(live[s], width.bytes);
     }
   }
   for (int64_t bytes : live) {
-    if (bytes > sum) return true;
+    if (bytes > room) return true;
   }
   return false;
 }
@@ -126,11 +155,11 @@ int64_t cost_bound(const Problem& problem, const Clusters& clusters) {
       cheapest = std::min(cheapest, problem.memories[memory].weight);
     }
     if (cluster.allowed.empty()) return 0;
-    bound = std::max(bound, cheapest * cluster.end);
+    bound = std::max(bound, capped_product(cheapest, cluster.end));
     for (const Cluster::Width& width : cluster.widths) {
       for (int32_t s = width.begin; s < width.end; ++s) {
-        live[s] += width.bytes;
-        priced[s] += cheapest * width.bytes;
+        live[s] = capped_sum(live[s], width.bytes);
+        priced[s] = capped_sum(priced[s], capped_product(cheapest, width.bytes));
       }
     }
   }
@@ -142,7 +171,7 @@ int64_t cost_bound(const Problem& problem, const Clusters& clusters) {
     int64_t left = live[s], cost = 0;
     for (const Memory& memory : memories) {
       const int64_t here = std::min(left, memory.capacity);
-      cost += here * memory.weight;
+      cost = capped_sum(cost, capped_product(memory.weight, here));
       left -= here;
     }
     bound = std::max({bound, cost, priced[s]});

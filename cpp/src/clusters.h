@@ -39,18 +39,19 @@ class Loads {
  public:
   Loads(const Problem& problem, const Clusters& clusters);
 
-  void put(int32_t cluster, int32_t memory) { change(cluster, memory, 1); }
-  void take(int32_t cluster, int32_t memory) { change(cluster, memory, -1); }
+  void put(int32_t cluster, int32_t memory);
+  void take(int32_t cluster, int32_t memory);
   // The largest load, or the largest end that a cluster in it must have; in bytes.
-  int64_t height(int32_t memory) const { return heights_[memory]; }
+  int64_t height(int32_t memory);
+  // What the height would be with one more cluster.
+  int64_t height_with(int32_t cluster, int32_t memory);
 
  private:
   void change(int32_t cluster, int32_t memory, int64_t sign);
 
-  int64_t find_height(int32_t memory) const;
-
   const Clusters& clusters_;
   std::vector<int64_t> heights_;
+  std::vector<bool> is_stale_;               // by memory: its height must be found again
   std::vector<std::vector<int64_t>> loads_;  // by memory and section
   std::vector<std::vector<int32_t>> held_;   // by memory
 };

@@ -4,6 +4,12 @@
 #include <iterator>
 
 namespace onearena::internal {
+namespace {
+
+// Looking at the clock costs about as much as placing a unit.
+constexpr size_t kUnitsPerLook = 32;
+
+}  // namespace
 
 bool ValleyFill::suits(const Layout& layout) {
   for (const Unit& unit : layout.units) {
@@ -15,7 +21,8 @@ bool ValleyFill::suits(const Layout& layout) {
   return true;
 }
 
-ValleyFill::ValleyFill(const Layout& layout) : layout_(layout) {
+ValleyFill::ValleyFill(const Layout& layout, const Limits& limits)
+    : layout_(layout), limits_(limits) {
   for (const Unit& unit : layout.units) {
     begins_.push_back(unit.pieces.empty() ? 0 : unit.pieces[0].begin);
     ends_.push_back(unit.pieces.empty() ? 0 : unit.pieces[0].end);
@@ -29,6 +36,8 @@ ValleyFill::ValleyFill(const Layout& layout) : layout_(layout) {
 int64_t ValleyFill::run(const std::vector<int32_t>& order, int64_t limit) {
   int64_t height = 0;
   size_t left = 0;
+  is_cut_short_ = false;
+  is_placed_.assign(order.size(), false);
   lowest_.clear();
   for (auto& units : crossing_) units.clear();
   for (size_t k = 0; k < order.size(); ++k) rank_[order[k]] = static_cast<int32_t>(k);
@@ -37,6 +46,7 @@ int64_t ValleyFill::run(const std::vector<int32_t>& order, int64_t limit) {
     origins_[*unit] = layout_.units[*unit].lowest;
     if (begins_[*unit] == ends_[*unit]) {
       height = std::max(height, origins_[*unit] + layout_.units[*unit].size);
+      is_placed_[*unit] = true;
     } else {
       stretches_[0].units.push_back(*unit);
       ++left;
@@ -49,8 +59,13 @@ int64_t ValleyFill::run(const std::vector<int32_t>& order, int64_t limit) {
       if (!raise(begin)) return -1;
       continue;
     }
+    if (left % kUnitsPerLook == 0 && limits_.reached()) {
+      height = stack_rest(order, height);
+      break;
+    }
     const int32_t unit = stretch.units.back();
     stretch.units.pop_back();
+    is_placed_[unit] = true;
     const Unit& it = layout_.units[unit];
     origins_[unit] = align_up(stretch.level, it.modulus, it.residue);
     height = std::max(height, origins_[unit] + it.size);
@@ -59,6 +74,24 @@ int64_t ValleyFill::run(const std::vector<int32_t>& order, int64_t limit) {
     --left;
   }
   return height < limit ? height : -1;
+}
+
+// Every unit that is left onto the highest floor under it.
+int64_t ValleyFill::stack_rest(const std::vector<int32_t>& order, int64_t height) {
+  is_cut_short_ = true;
+  std::vector<int64_t> floors(layout_.section_count);
+  for (int32_t s = 0; s < layout_.section_count; s = stretches_[s].end) {
+    std::fill(floors.begin() + s, floors.begin() + stretches_[s].end, stretches_[s].level);
+  }
+  for (int32_t unit : order) {
+    if (is_placed_[unit]) continue;
+    const auto begin = floors.begin() + begins_[unit], end = floors.begin() + ends_[unit];
+    const Unit& it = layout_.units[unit];
+    origins_[unit] = align_up(*std::max_element(begin, end), it.modulus, it.residue);
+    std::fill(begin, end, origins_[unit] + it.size);
+    height = std::max(height, origins_[unit] + it.size);
+  }
+  return height;
 }
 
 int32_t ValleyFill::add_stretch(int32_t begin, int32_t end, int32_t before, int64_t level) {

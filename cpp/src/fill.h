@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "limits.h"
 #include "units.h"
 
 namespace onearena::internal {
@@ -23,10 +24,13 @@ class ValleyFill {
   // Can only place layouts whose units have one piece each and may lie anywhere.
   static bool suits(const Layout& layout);
 
-  explicit ValleyFill(const Layout& layout);
+  ValleyFill(const Layout& layout, const Limits& limits);
 
-  // Returns the height, or -1 as soon as it reaches `limit`.
+  // Returns the height, or -1 as soon as it reaches `limit`. When the time is over, what is left is
+  // stacked onto what lies there: `is_cut_short` says so.
   int64_t run(const std::vector<int32_t>& order, int64_t limit);
+
+  bool is_cut_short() const { return is_cut_short_; }
 
   const std::vector<int64_t>& origins() const { return origins_; }
 
@@ -38,18 +42,22 @@ class ValleyFill {
     std::vector<int32_t> units;  // that fit, the first to place at the back
   };
 
+  int64_t stack_rest(const std::vector<int32_t>& order, int64_t height);
   void place(int32_t begin, int32_t unit, int64_t origin);
   int32_t add_stretch(int32_t begin, int32_t end, int32_t before, int64_t level);
   bool raise(int32_t begin);
   void join_next(int32_t begin);
 
   const Layout& layout_;
+  const Limits& limits_;
   std::vector<int32_t> begins_, ends_, rank_;
   std::vector<Stretch> stretches_;              // by first section
   std::vector<std::vector<int32_t>> crossing_;  // by the section behind the border
   std::set<std::pair<int64_t, int32_t>> lowest_;
   std::vector<int64_t> origins_;
+  std::vector<bool> is_placed_;
   std::vector<int32_t> merged_, freed_;
+  bool is_cut_short_ = false;
 };
 
 }  // namespace onearena::internal

@@ -45,7 +45,7 @@ class Knowledge {
     for (size_t u = 0; u < origins.size(); ++u) {
       height = std::max(height, origins[u] + layout_.units[u].size);
     }
-    if (height >= result_.height) return;
+    if (height >= limit()) return;
     result_.height = height;
     result_.origins = origins;
     result_.method = method;

@@ -19,6 +19,9 @@ namespace {
 
 // More pairs of units that meet would take too much memory and time.
 constexpr int64_t kMaxMeetings = 20'000'000;
+constexpr int64_t kManyMeetings = 1'000'000;
+// So many are found in a second; with a fallback at hand, what would take too long is not begun.
+constexpr double kMeetingsPerSecond = 3'000'000;
 // From here on, local search is too slow to begin with.
 constexpr size_t kManyUnits = 6'000;
 // The orders that win most often; see benchmarks/planner.
@@ -62,20 +65,25 @@ class Solver {
     return knowledge_.is_done() || (knowledge_.has_plan() && limits_.reached());
   }
 
+  double seconds_left() const {
+    return std::chrono::duration<double>(limits_.deadline - Clock::now()).count();
+  }
+
   void plan() {
     if (last_ones_meet(layout_)) {
       knowledge_.raise_bound(knowledge_.capacity() + 1);
       return;
     }
-    if (ValleyFill::suits(layout_)) fill_.emplace(layout_);
+    if (ValleyFill::suits(layout_)) fill_.emplace(layout_, limits_);
     if (fill_) fill_valleys();
     if (must_stop()) return;
-    if (count_meetings(layout_) > kMaxMeetings) {
-      if (fill_) {
-        fill_at_random(limits_.deadline);
-      } else {
-        stack_up();
-      }
+    const int64_t meetings = count_meetings(layout_);
+    // so that there is something to fall back on when first fit takes too long
+    if (!fill_ && meetings > kManyMeetings) stack_up();
+    if (must_stop()) return;
+    const bool is_too_long = static_cast<double>(meetings) > kMeetingsPerSecond * seconds_left();
+    if (meetings > kMaxMeetings || (knowledge_.has_plan() && is_too_long)) {
+      if (fill_) fill_at_random(limits_.deadline);
       return;
     }
     conflicts_ = find_conflicts(layout_);
@@ -96,7 +104,8 @@ class Solver {
 
   void fill(const std::vector<int32_t>& order, const char* keys) {
     if (fill_->run(order, knowledge_.limit()) >= 0) {
-      knowledge_.offer(fill_->origins(), std::string("valley fill by ") + keys);
+      const char* how = fill_->is_cut_short() ? "stopped valley fill by " : "valley fill by ";
+      knowledge_.offer(fill_->origins(), std::string(how) + keys);
     }
   }
 
@@ -112,26 +121,49 @@ class Solver {
 
   // Every unit onto all that lie under it: no good plan, but one that needs no pairs.
   void stack_up() {
-    for (const Unit& unit : layout_.units) {
-      if (unit.highest < kInfinity || unit.is_last) return;
-    }
     for (const char* keys : kOrders) {
-      std::vector<int64_t> floors(layout_.section_count), origins(layout_.units.size());
-      for (int32_t u : features_.order(keys)) {
-        const Unit& unit = layout_.units[u];
-        int64_t origin = unit.lowest;
-        for_sections(unit, [&](int32_t s, const Piece& piece) {
-          origin = std::max(origin, floors[s] - piece.low);
-        });
-        origin = align_up(origin, unit.modulus, unit.residue);
-        for_sections(unit, [&](int32_t s, const Piece& piece) {
-          floors[s] = std::max(floors[s], origin + piece.high);
-        });
-        origins[u] = origin;
-      }
+      const std::vector<int64_t> origins =
+          stacked(pinned_first(last_ones_last(features_.order(keys))));
+      if (origins.empty()) return;
       knowledge_.offer(origins, std::string("stacked by ") + keys);
       if (must_stop()) return;
     }
+  }
+
+  std::vector<int32_t> pinned_first(std::vector<int32_t> order) const {
+    const auto rest = std::stable_partition(order.begin(), order.end(), [&](int32_t unit) {
+      return layout_.units[unit].lowest == layout_.units[unit].highest;
+    });
+    std::sort(order.begin(), rest, [&](int32_t a, int32_t b) {
+      return layout_.units[a].lowest < layout_.units[b].lowest;
+    });
+    return order;
+  }
+
+  // Empty when some unit lands above where it may lie, or above one that must be last.
+  std::vector<int64_t> stacked(const std::vector<int32_t>& order) const {
+    std::vector<int64_t> floors(layout_.section_count), origins(layout_.units.size());
+    for (int32_t u : order) {
+      const Unit& unit = layout_.units[u];
+      int64_t origin = unit.lowest;
+      for_sections(unit, [&](int32_t s, const Piece& piece) {
+        origin = std::max(origin, floors[s] - piece.low);
+      });
+      origin = align_up(origin, unit.modulus, unit.residue);
+      if (origin > unit.highest) return {};
+      for_sections(unit, [&](int32_t s, const Piece& piece) {
+        floors[s] = std::max(floors[s], origin + piece.high);
+      });
+      origins[u] = origin;
+    }
+    for (int32_t u : order) {
+      bool is_covered = false;
+      for_sections(layout_.units[u], [&](int32_t s, const Piece& piece) {
+        is_covered = is_covered || (piece.is_last && floors[s] > origins[u] + piece.high);
+      });
+      if (is_covered) return {};
+    }
+    return origins;
   }
 
   template <class F>

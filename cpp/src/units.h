@@ -68,17 +68,21 @@ inline int64_t align_up(int64_t value, int64_t modulus, int64_t residue) {
   return rest == 0 ? value : value + (modulus - rest);
 }
 
-// A scaled number in bytes; INT64_MAX where that is too much.
-inline int64_t in_bytes(int64_t scaled, int64_t scale) {
-  return scaled > INT64_MAX / scale ? INT64_MAX : scaled * scale;
-}
-
 inline int64_t align_down(int64_t value, int64_t modulus, int64_t residue) {
   if (modulus == 1) return value;
   int64_t rest = (value - residue) % modulus;
   if (rest < 0) rest += modulus;
   return value - rest;
 }
+
+// Numbers that are not negative; what is too large for 64 bits counts as INT64_MAX.
+inline int64_t capped_product(int64_t a, int64_t b) {
+  return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b;
+}
+inline int64_t capped_sum(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
+
+// A scaled number in bytes.
+inline int64_t in_bytes(int64_t scaled, int64_t scale) { return capped_product(scaled, scale); }
 
 }  // namespace onearena::internal
 

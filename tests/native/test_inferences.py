@@ -17,7 +17,7 @@ from onearena.native_problem import to_native
 from onearena.problem import Buffer, Member, Memory, Problem
 
 MEMO, STACKING, DOMINANCE, COMPONENTS, TWINS, PEELING = (1 << bit for bit in range(6))
-VALLEY, LOCAL_SEARCH, FIRST_FIT, TIGHT, FILL = (1 << bit for bit in range(6, 11))
+VALLEY, LOCAL_SEARCH, FIRST_FIT, TIGHT, FILL, OFFSET_ORDER = (1 << bit for bit in range(6, 12))
 NODE_LIMIT = 50_000
 
 
@@ -71,6 +71,15 @@ def test_an_inference_halves_the_nodes_of_a_made_instance(
     with_it = _core.plan(problem, 60.0, 1, 0, False, NODE_LIMIT)
     assert with_it.heights == [instance.optimum]
     assert 2 * with_it.nodes < _nodes(problem, switch)
+
+
+def test_the_search_in_offset_order_saves_nodes() -> None:
+    """Where alignments differ it answers sooner whether some height has a plan."""
+    problem = to_native(families.make("mixed", 30, 3).problem)
+    with_it = _core.plan(problem, 60.0, 1, 0, False, 100_000)
+    without = _core.plan(problem, 60.0, 1, 0, False, 100_000, OFFSET_ORDER)
+    assert (with_it.status, without.status) == ("optimal", "optimal")
+    assert with_it.nodes < without.nodes
 
 
 def _program(name: str) -> Problem:
