@@ -22,7 +22,11 @@ from onearena.delegates.xnnpack.stock_rewrites import (
     rewrite_dequantized_operands,
 )
 from onearena.delegates.xnnpack.stock_tables import fuse_tables
-from onearena.delegates.xnnpack.workspace_scratch import round_up, scratch_bytes
+from onearena.delegates.xnnpack.workspace_scratch import (
+    indirection_heap_bytes,
+    round_up,
+    scratch_bytes,
+)
 from onearena.delegates.xnnpack.workspace_target import X86_64_AVX512, Revision, Target
 
 
@@ -69,6 +73,19 @@ def predict_workspace(graph: XNNGraph, target: Target = X86_64_AVX512) -> Worksp
         packed_bytes(tensors + scratch, target) if scratch else tensors_bytes,
         _notes(stock, scratch, target),
     )
+
+
+def indirection_bytes(graph: XNNGraph, target: Target = X86_64_AVX512) -> int:
+    """Estimates the pointers that a delegate's operators keep on the heap after the first run.
+
+    They are allocated beside the workspace, and are not part of it.
+
+    Raises:
+        FormatError: the graph is malformed.
+    """
+    stock = stock_graph(graph, target)
+    nodes = (node for node in stock.nodes if node is not None)
+    return sum(indirection_heap_bytes(stock, node, target) for node in nodes)
 
 
 def _scratch_blocks(stock: StockGraph, target: Target) -> list[Block]:

@@ -45,6 +45,21 @@ def scratch_bytes(graph: StockGraph, node: StockNode, target: Target) -> int:
             return 0
 
 
+def indirection_heap_bytes(graph: StockGraph, node: StockNode, target: Target) -> int:
+    """Pointers to input pixels that one operator keeps on the heap for as long as it lives."""
+    if node.flags & TRANSIENT_INDIRECTION:
+        return 0
+    match node.op:
+        case Op.CONVOLUTION | Op.DEPTHWISE_CONVOLUTION | Op.RESIZE_BILINEAR:
+            return _indirection(graph, node, target)
+        case Op.MAX_POOLING | Op.AVERAGE_POOLING:
+            return _pooling_indirection(graph, node, target)
+        case Op.DECONVOLUTION:
+            return _deconvolution_indirection(graph, node, target)
+        case _:
+            return 0
+
+
 def round_up(size: int, multiple: int) -> int:
     """The next multiple."""
     return -(-size // multiple) * multiple
@@ -212,3 +227,29 @@ def _resize_indirection(graph: StockGraph, node: StockNode, pixels: int, target:
     is_float = graph.values[node.inputs[0]].datatype == Datatype.FP32
     weights = pixels * 2 * (_FLOAT_BYTES if is_float else 2)
     return round_up(weights, target.pointer_bytes) + pixels * 4 * target.pointer_bytes
+
+
+def _pooling_indirection(graph: StockGraph, node: StockNode, target: Target) -> int:
+    """As for depthwise convolutions: neighbouring windows share columns (`*-pooling-nhwc.c`)."""
+    union = node.source.xnode.xnode_union
+    output = graph.values[node.outputs[0]].dims
+    if len(output) != 4 or not isinstance(union, x.Pooling):
+        return 0
+    height, width = output[1:3]
+    step = min(union.stride_width, union.pooling_width)
+    if union.dilation_width > 1:
+        step = union.pooling_width
+    row = union.pooling_height * (union.pooling_width + (width - 1) * step)
+    return height * row * target.pointer_bytes
+
+
+def _deconvolution_indirection(graph: StockGraph, node: StockNode, target: Target) -> int:
+    """Each output pixel sees the kernel's points of its own phase (`deconvolution-nhwc.c`)."""
+    union = node.source.xnode.xnode_union
+    output = graph.values[node.outputs[0]].dims
+    if len(output) != 4 or not isinstance(union, x.Convolution):
+        return 0
+    height, width = output[1:3]
+    strides = union.subsampling_height * union.subsampling_width
+    kernel = union.kernel_height * union.kernel_width
+    return height * width * max(1, kernel // max(1, strides)) * target.pointer_bytes

@@ -1,0 +1,1 @@
+"""What a program needs, computed once: dataclasses that the reporters render."""
