@@ -102,6 +102,12 @@ def _group_deltas(storage: Storage, fixed: Iterable[int]) -> dict[int, int]:
     return result
 
 
+def aligned_size(size_bytes: int) -> tuple[int, int]:
+    """What a value of its own takes: its size rounded up, and the alignment."""
+    alignment = LARGE_ALIGNMENT if size_bytes >= _LARGE_BYTES else SMALL_ALIGNMENT
+    return size_bytes + -size_bytes % alignment, alignment
+
+
 def _buffer(
     method: MethodSteps,
     storage: Storage,
@@ -116,12 +122,11 @@ def _buffer(
     if fixed:
         whole = (Interval(0, method.exit_step + 1),)
         return Buffer(number, memory.size_bytes, 1, memory.arena, whole, memory.start, name)
-    alignment = LARGE_ALIGNMENT if memory.size_bytes >= _LARGE_BYTES else SMALL_ALIGNMENT
+    size, alignment = aligned_size(memory.size_bytes)
     if delta is not None:
         # the origin is aligned in full, so that a member has what its distance leaves it
         alignment = min(alignment, delta & -delta or alignment)
         return Buffer(number, memory.size_bytes, alignment, memory.arena, lifetime, None, name)
-    size = memory.size_bytes + -memory.size_bytes % alignment
     return Buffer(number, size, alignment, memory.arena, lifetime, None, name)
 
 

@@ -70,7 +70,7 @@ def predict_workspace(graph: XNNGraph, target: Target = X86_64_AVX512) -> Worksp
     return WorkspacePrediction(
         tensors_bytes,
         max((block.size for block in scratch), default=0),
-        packed_bytes(tensors + scratch, target) if scratch else tensors_bytes,
+        packed_workspace(stock, target) if scratch else tensors_bytes,
         _notes(stock, scratch, target),
     )
 
@@ -101,6 +101,12 @@ def _scratch_blocks(stock: StockGraph, target: Target) -> list[Block]:
 def stock_graph(graph: XNNGraph, target: Target = X86_64_AVX512) -> StockGraph:
     """The graph that XNNPACK runs, after all of its passes (`xnn_subgraph_optimize`)."""
     stock = define(graph)
+    run_passes(stock, target)
+    return stock
+
+
+def run_passes(stock: StockGraph, target: Target = X86_64_AVX512) -> None:
+    """Edits a graph as XNNPACK's passes do, in their order."""
     clean_up(stock)
     fuse(stock)
     fuse_tables(stock)
@@ -110,7 +116,11 @@ def stock_graph(graph: XNNGraph, target: Target = X86_64_AVX512) -> StockGraph:
         rewrite_dequantized_operands(stock)
     inline_quantization(stock)
     analyze(stock)
-    return stock
+
+
+def packed_workspace(stock: StockGraph, target: Target = X86_64_AVX512) -> int:
+    """Bytes that tensors and scratch of an analysed graph take, packed together."""
+    return packed_bytes(tensor_blocks(stock, target) + _scratch_blocks(stock, target), target)
 
 
 def _notes(stock: StockGraph, scratch: Sequence[Block], target: Target) -> tuple[str, ...]:

@@ -1,0 +1,143 @@
+"""A program file → what sets its memory, and what would lower it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import chain
+
+from onearena.advice.arenas import shared_arena_advice
+from onearena.advice.boundaries import boundary_advice
+from onearena.advice.breaks import break_advice
+from onearena.advice.concat import concat_advice
+from onearena.advice.ground import Ground, find_ground
+from onearena.advice.last_token import last_token_advice
+from onearena.advice.model import (
+    Advice,
+    AdviceKind,
+    ArenaPeak,
+    Basis,
+    Explanation,
+    LargestCall,
+    MethodExplanation,
+)
+from onearena.candidates import Options
+from onearena.program import AnalysedMethod, analyse_method
+from onearena.pte.container import PteFile
+from onearena.pte.reader import open_pte
+from onearena.record import read_record
+from onearena.summary.build import PathLike, summarize_file
+from onearena.summary.model import MethodSummary
+
+Progress = Callable[[str], None]
+
+
+def explain(
+    path: PathLike, options: Options | None = None, progress: Progress | None = None
+) -> Explanation:
+    """Explains what sets the peak of every method, and what would lower it.
+
+    Args:
+        options: of the plans that savings are computed with.
+        progress: is told what is being looked at.
+
+    Raises:
+        FormatError, UnsupportedError: the file cannot be read.
+        AnalysisError: a method contradicts itself.
+        VerificationError: a plan is not valid.
+    """
+    tell = progress or (lambda _: None)
+    with open_pte(path) as file:
+        tell("reading")
+        summary = summarize_file(file)
+        plans = file.program.execution_plan or ()
+        analysed = {k: analyse_method(file, plan) for k, plan in enumerate(plans)}
+        methods = []
+        for position, method in analysed.items():
+            tell(f"planning {method.plan.name}")
+            found = find_ground(file, analysed, position, options or Options())
+            methods.append(_explain_method(file, method, summary.methods[position], found))
+    return Explanation(summary, tuple(methods), _worthwhile(shared_arena_advice(summary.methods)))
+
+
+def _explain_method(
+    file: PteFile, method: AnalysedMethod, summary: MethodSummary, found: Ground | str
+) -> MethodExplanation:
+    notes = list(summary.notes)
+    advice: tuple[Advice, ...] = ()
+    if isinstance(found, str):
+        notes.append(f"nothing was tried: {found}")
+    else:
+        advice = _worthwhile(
+            chain(
+                _optimize_advice(file, found),
+                break_advice(method, found.options.time_limit_s),
+                boundary_advice(found),
+                last_token_advice(found),
+                concat_advice(found),
+            )
+        )
+    return MethodExplanation(
+        name=summary.name,
+        total_bytes=summary.total_bytes,
+        arena_bytes=summary.arena_bytes,
+        workspace_bytes=summary.workspace.global_bytes,
+        optimized_bytes=None if isinstance(found, str) else found.optimized_bytes,
+        peaks=_peaks(summary),
+        largest_call=_largest_call(summary),
+        advice=advice,
+        notes=tuple(notes),
+    )
+
+
+def _worthwhile(advice: Iterable[Advice]) -> tuple[Advice, ...]:
+    """What saves something, the most first."""
+    return tuple(sorted((a for a in advice if a.saved_bytes > 0), key=lambda a: -a.saved_bytes))
+
+
+def _optimize_advice(file: PteFile, ground: Ground) -> Iterable[Advice]:
+    record = read_record(file)
+    name = ground.method.plan.name or ""
+    if record is not None and name in record.methods:
+        return
+    opened, closed = ground.draft.opened.opened_calls, len(ground.draft.opened.closed)
+    where = [f"{opened} delegate call{'s' if opened != 1 else ''} would be opened"]
+    if closed and opened:
+        where.append(f"{closed} would stay closed")
+    yield Advice(
+        AdviceKind.OPTIMIZE,
+        name,
+        "plan the arena and the delegates' activations together",
+        "onearena optimize",
+        Basis.AS_IS,
+        ground.before.total_bytes,
+        ground.optimized_bytes,
+        tuple(where) if opened else (),
+    )
+
+
+def _peaks(summary: MethodSummary) -> tuple[ArenaPeak, ...]:
+    found = []
+    for arena in summary.arenas:
+        if arena.peak_step is not None:
+            found.append(
+                ArenaPeak(
+                    arena.memory_id,
+                    arena.size_bytes,
+                    arena.peak_bytes,
+                    summary.steps[arena.peak_step],
+                    summary.alive_at(arena.peak_step, arena.memory_id),
+                )
+            )
+    return tuple(sorted(found, key=lambda peak: -peak.live_bytes))
+
+
+def _largest_call(summary: MethodSummary) -> LargestCall | None:
+    sizes = [
+        (delegate.workspace_bytes, delegate)
+        for delegate in summary.delegates
+        if delegate.workspace_bytes and delegate.calls
+    ]
+    if not sizes:
+        return None
+    size, delegate = max(sizes, key=lambda item: item[0])
+    return LargestCall(delegate.calls[0], delegate.backend, size)

@@ -1,0 +1,97 @@
+"""What advice starts from: a method as it stands, and as well planned as it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from onearena.candidates import Candidate, Draft, Options, drafts, solve
+from onearena.errors import PlanError
+from onearena.planners import plan as plan_problem
+from onearena.problem import Problem
+from onearena.program import (
+    AnalysedMethod,
+    arena_bytes,
+    misplaced_values,
+    unknown_sizes,
+)
+from onearena.pte.container import PteFile
+from onearena.results import Footprint
+from onearena.timeline.build import Timeline
+from onearena.timeline.steps import MethodSteps
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A method before and after planning.
+
+    Attributes:
+        before: as it stands.
+        draft: the best way to plan it.
+        candidate: that plan.
+    """
+
+    method: AnalysedMethod
+    before: Footprint
+    draft: Draft
+    candidate: Candidate
+    options: Options
+
+    @property
+    def timeline(self) -> Timeline:
+        """Of the best draft."""
+        return self.draft.timeline
+
+    @property
+    def steps(self) -> MethodSteps:
+        """Of the best draft."""
+        return self.draft.timeline.method
+
+    @property
+    def optimized_bytes(self) -> int:
+        """What `optimize` reaches: it keeps a plan that it cannot better."""
+        return min(self.before.total_bytes, self.candidate.footprint.total_bytes)
+
+    @cached_property
+    def heights_bytes(self) -> int:
+        """Of all arenas, without what is added behind them."""
+        return self.candidate.solution.total_bytes
+
+    def with_problem(self, problem: Problem) -> int | None:
+        """Arenas and workspace if `problem` were the problem; None when it has no plan."""
+        try:
+            found = plan_problem(problem, time_limit_s=self.options.time_limit_s)
+        except PlanError:
+            return None
+        return self.candidate.footprint.total_bytes - self.heights_bytes + found.total_bytes
+
+
+def find_ground(
+    file: PteFile, analysed: Mapping[int, AnalysedMethod], position: int, options: Options
+) -> Ground | str:
+    """Plans a method as `optimize` would; where that is impossible, the reason.
+
+    Raises:
+        VerificationError: a plan is not valid.
+    """
+    method = analysed[position]
+    unknown, misplaced = unknown_sizes(method.plan), misplaced_values(method.plan)
+    if unknown:
+        return f"the size of value {unknown[0]} is not known"
+    if misplaced:
+        return f"value {misplaced[0]} lies outside its arena"
+    best: Candidate | None = None
+    reason = "there is no plan"
+    for draft in drafts(file, analysed, position, options):
+        try:
+            candidate = solve(method, draft, options)
+        except PlanError as error:
+            reason = str(error)
+            continue
+        if best is None or candidate.footprint.total_bytes < best.footprint.total_bytes:
+            best = candidate
+    if best is None:
+        return reason
+    before = Footprint(arena_bytes(method.plan), method.workspace_bytes)
+    return Ground(method, before, best.draft, best, options)

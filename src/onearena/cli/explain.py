@@ -1,0 +1,47 @@
+"""`onearena explain model.pte`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from onearena.advice.explain import explain
+from onearena.candidates import Options
+from onearena.cli.arguments import time_limit
+from onearena.cli.output import Progress, print_json
+from onearena.report.explain_json import explain_json
+from onearena.report.explain_text import explain_text
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds the command to the parser."""
+    parser = subparsers.add_parser(
+        "explain",
+        help="say what sets the peak, and what would lower it by how much",
+        description="Says in plain words what sets the peak of every method, and what would lower "
+        "it. Every saving is computed by planning the changed program. Nothing is written.",
+    )
+    parser.add_argument("program", help="the .pte file to read")
+    parser.add_argument(
+        "--time-limit",
+        type=time_limit,
+        default=Options.time_limit_s,
+        metavar="S",
+        help="seconds to search for each plan that is above its lower bound (default %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the answers as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    progress = Progress(args.program, enabled=not args.json)
+    try:
+        found = explain(args.program, Options(time_limit_s=args.time_limit), progress)
+    finally:
+        progress.close()
+    if args.json:
+        print_json(explain_json(found))
+    else:
+        print(explain_text(found))
+    return 0

@@ -1,0 +1,84 @@
+"""The answers of `explain` as JSON, with stable keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onearena.advice.model import Advice, ArenaPeak, Explanation, MethodExplanation
+
+
+def explain_json(explanation: Explanation) -> dict[str, Any]:
+    """All methods; sizes in bytes, null where not known."""
+    return {
+        "path": explanation.summary.path,
+        "file_bytes": explanation.summary.file_bytes,
+        "methods": [_method(method) for method in explanation.methods],
+        "advice": [_advice(advice) for advice in explanation.advice],
+    }
+
+
+def _method(method: MethodExplanation) -> dict[str, Any]:
+    call = method.largest_call
+    return {
+        "name": method.name,
+        "total_bytes": method.total_bytes,
+        "arena_bytes": method.arena_bytes,
+        "workspace_bytes": method.workspace_bytes,
+        "optimized_bytes": method.optimized_bytes,
+        "peaks": [_peak(peak) for peak in method.peaks],
+        "largest_call": None
+        if call is None
+        else {
+            "instruction": call.instruction,
+            "backend": call.backend,
+            "workspace_bytes": call.workspace_bytes,
+        },
+        "advice": [_advice(advice) for advice in method.advice],
+        "notes": list(method.notes),
+    }
+
+
+def _peak(peak: ArenaPeak) -> dict[str, Any]:
+    source = peak.step.source
+    return {
+        "memory_id": peak.memory_id,
+        "arena_bytes": peak.size_bytes,
+        "live_bytes": peak.live_bytes,
+        "step": peak.step.number,
+        "instruction": peak.step.instruction,
+        "node": peak.step.node,
+        "operator": peak.step.label,
+        "source": None
+        if source is None
+        else {
+            "file": source.file,
+            "line": source.line,
+            "function": source.function,
+            "text": source.text,
+        },
+        "tensors": [
+            {
+                "value": tensor.value,
+                "name": tensor.name,
+                "kind": tensor.kind.value,
+                "dtype": tensor.dtype,
+                "shape": list(tensor.shape),
+                "size_bytes": tensor.size_bytes,
+            }
+            for tensor in peak.tensors
+        ],
+    }
+
+
+def _advice(advice: Advice) -> dict[str, Any]:
+    return {
+        "kind": advice.kind.value,
+        "title": advice.title,
+        "how": advice.how,
+        "basis": advice.basis.value,
+        "before_bytes": advice.before_bytes,
+        "after_bytes": advice.after_bytes,
+        "saved_bytes": advice.saved_bytes,
+        "where": list(advice.where),
+        "notes": list(advice.notes),
+    }

@@ -1,0 +1,97 @@
+"""The answers of `explain` in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from onearena.advice.model import Advice, ArenaPeak, Basis, Explanation, MethodExplanation
+from onearena.report.plain import clipped, plain
+from onearena.report.text import size_text, table
+
+_MAX_TENSORS = 8
+_NAME_WIDTH = 40
+
+
+def explain_text(explanation: Explanation) -> str:
+    """All methods, one after the other."""
+    summary = explanation.summary
+    parts = [f"{plain(summary.path)}  {size_text(summary.file_bytes)}"]
+    parts += ["\n".join(_method_lines(method)) for method in explanation.methods]
+    if explanation.advice:
+        parts.append("\n".join(_advice_lines("for the program as a whole", explanation.advice)))
+    if not explanation.methods:
+        parts.append("it has no methods")
+    return "\n\n".join(parts)
+
+
+def _exact(size_bytes: int) -> str:
+    human, exact = size_text(size_bytes), f"{size_bytes:,} B"
+    return exact if human.endswith(" B") else f"{human} ({exact})"
+
+
+def _method_lines(method: MethodExplanation) -> Iterable[str]:
+    yield f"method {plain(method.name)}: {_total(method)}"
+    for peak in method.peaks:
+        yield ""
+        yield from _peak_lines(peak)
+    if not method.peaks:
+        yield "  it plans no memory"
+    call = method.largest_call
+    if call is not None:
+        yield ""
+        yield (
+            f"  The workspace has the size that instruction {call.instruction} "
+            f"({plain(call.backend)}) needs: {_exact(call.workspace_bytes)}"
+        )
+    yield ""
+    yield from _advice_lines("What would lower it", method.advice, "  ")
+    for note in method.notes:
+        yield f"  note: {plain(note)}"
+
+
+def _total(method: MethodExplanation) -> str:
+    arena = f"arena {size_text(method.arena_bytes)}"
+    if method.total_bytes is None or method.workspace_bytes is None:
+        return f"{arena}; what its delegates allocate is unknown"
+    workspace = f"delegate workspace {size_text(method.workspace_bytes)}"
+    return f"{_exact(method.total_bytes)}: {arena}, {workspace}"
+
+
+def _peak_lines(peak: ArenaPeak) -> Iterable[str]:
+    yield (
+        f"  Arena {peak.memory_id} peaks while {plain(peak.step.where)} runs: "
+        f"{_exact(peak.live_bytes)} alive"
+    )
+    source = peak.step.source
+    if source is not None:
+        function = f" in {plain(source.function)}" if source.function else ""
+        text = f": {clipped(source.text, 80)}" if source.text else ""
+        yield f"    from {plain(str(source))}{function}{text}"
+    shown = peak.tensors[:_MAX_TENSORS]
+    if shown:
+        rows = [
+            [
+                f"    {clipped(tensor.name, _NAME_WIDTH)}",
+                f"{tensor.size_bytes:,} B",
+                f"{tensor.size_bytes / peak.live_bytes:.0%}",
+            ]
+            for tensor in shown
+        ]
+        for line, tensor in zip(table(rows).splitlines(), shown, strict=True):
+            yield f"{line}  {tensor.description}"
+    rest = peak.tensors[_MAX_TENSORS:]
+    if rest:
+        yield f"    and {len(rest)} more, {sum(t.size_bytes for t in rest):,} B"
+
+
+def _advice_lines(title: str, advice: tuple[Advice, ...], indent: str = "") -> Iterable[str]:
+    if not advice:
+        yield f"{indent}{title}: nothing that was tried"
+        return
+    yield f"{indent}{title}:"
+    for number, found in enumerate(advice, 1):
+        yield f"{indent}{number:>3}. saves {_exact(found.saved_bytes)}: {plain(found.title)}"
+        now = "as it stands" if found.basis is Basis.AS_IS else "after optimize"
+        yield f"{indent}     {found.before_bytes:,} B {now} -> {found.after_bytes:,} B"
+        for line in (found.how, *found.where, *found.notes):
+            yield f"{indent}     {plain(line)}"
