@@ -52,7 +52,7 @@ def indirection_heap_bytes(graph: StockGraph, node: StockNode, target: Target) -
     match node.op:
         case Op.CONVOLUTION | Op.DEPTHWISE_CONVOLUTION | Op.RESIZE_BILINEAR:
             return _indirection(graph, node, target)
-        case Op.MAX_POOLING | Op.AVERAGE_POOLING:
+        case Op.MAX_POOLING:
             return _pooling_indirection(graph, node, target)
         case Op.DECONVOLUTION:
             return _deconvolution_indirection(graph, node, target)
@@ -230,7 +230,7 @@ def _resize_indirection(graph: StockGraph, node: StockNode, pixels: int, target:
 
 
 def _pooling_indirection(graph: StockGraph, node: StockNode, target: Target) -> int:
-    """As for depthwise convolutions: neighbouring windows share columns (`*-pooling-nhwc.c`)."""
+    """As for depthwise convolutions: neighbouring windows share columns (`max-pooling-nhwc.c`)."""
     union = node.source.xnode.xnode_union
     output = graph.values[node.outputs[0]].dims
     if len(output) != 4 or not isinstance(union, x.Pooling):
@@ -244,12 +244,10 @@ def _pooling_indirection(graph: StockGraph, node: StockNode, target: Target) -> 
 
 
 def _deconvolution_indirection(graph: StockGraph, node: StockNode, target: Target) -> int:
-    """Each output pixel sees the kernel's points of its own phase (`deconvolution-nhwc.c`)."""
+    """The kernel's points for every output pixel, with any stride (`deconvolution-nhwc.c`)."""
     union = node.source.xnode.xnode_union
     output = graph.values[node.outputs[0]].dims
     if len(output) != 4 or not isinstance(union, x.Convolution):
         return 0
-    height, width = output[1:3]
-    strides = union.subsampling_height * union.subsampling_width
-    kernel = union.kernel_height * union.kernel_width
-    return height * width * max(1, kernel // max(1, strides)) * target.pointer_bytes
+    pixels = output[1] * output[2]
+    return pixels * union.kernel_height * union.kernel_width * target.pointer_bytes
