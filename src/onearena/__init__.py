@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from onearena.advice.explain import explain
+    from onearena.advice.model import Advice, Explanation
+    from onearena.candidates import Options
     from onearena.errors import InfeasibleError, OnearenaError, PlanError, PlanTimeoutError
     from onearena.lifetime import Interval
-    from onearena.pipeline import Options, inspect, optimize, verify
+    from onearena.pipeline import inspect, optimize, verify
     from onearena.planners.native import plan
     from onearena.problem import Buffer, Member, Memory, Plan, Problem, Window
     from onearena.problem_files.store import (
@@ -34,11 +37,16 @@ if TYPE_CHECKING:
         VerifyReport,
     )
     from onearena.runtime.compare import CompareReport, compare
+    from onearena.summary.build import summarize
+    from onearena.summary.model import ProgramSummary
     from onearena.verification.violation import Violation
 
 _PUBLIC = {
     "OnearenaError": "onearena.errors",
-    "Options": "onearena.pipeline",
+    "Advice": "onearena.advice.model",
+    "Explanation": "onearena.advice.model",
+    "explain": "onearena.advice.explain",
+    "Options": "onearena.candidates",
     "inspect": "onearena.pipeline",
     "optimize": "onearena.pipeline",
     "verify": "onearena.pipeline",
@@ -50,6 +58,8 @@ _PUBLIC = {
     "VerifyReport": "onearena.results",
     "CompareReport": "onearena.runtime.compare",
     "compare": "onearena.runtime.compare",
+    "ProgramSummary": "onearena.summary.model",
+    "summarize": "onearena.summary.build",
     "Violation": "onearena.verification.violation",
     "InfeasibleError": "onearena.errors",
     "PlanError": "onearena.errors",
@@ -70,8 +80,10 @@ _PUBLIC = {
 }
 
 __all__ = [
+    "Advice",
     "Buffer",
     "CompareReport",
+    "Explanation",
     "Footprint",
     "InfeasibleError",
     "Interval",
@@ -88,16 +100,19 @@ __all__ = [
     "Problem",
     "ProblemFile",
     "ProgramReport",
+    "ProgramSummary",
     "VerifyReport",
     "Violation",
     "Window",
     "__version__",
     "compare",
+    "explain",
     "inspect",
     "optimize",
     "plan",
     "read_plan",
     "read_problem",
+    "summarize",
     "verify",
     "write_plan",
     "write_problem",

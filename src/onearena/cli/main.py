@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from onearena import __version__
-from onearena.cli import compare, explain, inspect, optimize, plan, verify
+from onearena.cli import compare, explain, inspect, optimize, plan, sizes, verify
 from onearena.errors import OnearenaError
 
 _GC_THRESHOLD = 200_000
-_COMMANDS = (optimize, inspect, explain, verify, compare, plan)
+_COMMANDS = (optimize, inspect, explain, sizes, verify, compare, plan)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
