@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from onearena import __version__
-from onearena.cli import compare, explain, inspect, optimize, plan, sizes, verify
+from onearena.cli import compare, explain, inspect, optimize, plan, report, sizes, verify
 from onearena.errors import OnearenaError
+from onearena.report.plain import plain
 
 _GC_THRESHOLD = 200_000
-_COMMANDS = (optimize, inspect, explain, sizes, verify, compare, plan)
+_COMMANDS = (optimize, inspect, report, explain, sizes, verify, compare, plan)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -86,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _one_line(message: str) -> str:
-    return " ".join(message.split())
+    return plain(" ".join(message.split()))
 
 
 if __name__ == "__main__":

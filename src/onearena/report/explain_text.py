@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from onearena.advice.model import Advice, ArenaPeak, Basis, Explanation, MethodExplanation
 from onearena.report.plain import clipped, plain
-from onearena.report.text import size_text, table
+from onearena.report.text import both_units, size_text, table
 
 _MAX_TENSORS = 8
 _NAME_WIDTH = 40
@@ -24,11 +24,6 @@ def explain_text(explanation: Explanation) -> str:
     return "\n\n".join(parts)
 
 
-def _exact(size_bytes: int) -> str:
-    human, exact = size_text(size_bytes), f"{size_bytes:,} B"
-    return exact if human.endswith(" B") else f"{human} ({exact})"
-
-
 def _method_lines(method: MethodExplanation) -> Iterable[str]:
     yield f"method {plain(method.name)}: {_total(method)}"
     for peak in method.peaks:
@@ -41,7 +36,7 @@ def _method_lines(method: MethodExplanation) -> Iterable[str]:
         yield ""
         yield (
             f"  The workspace has the size that instruction {call.instruction} "
-            f"({plain(call.backend)}) needs: {_exact(call.workspace_bytes)}"
+            f"({plain(call.backend)}) needs: {both_units(call.workspace_bytes)}"
         )
     yield ""
     yield from _advice_lines("What would lower it", method.advice, "  ")
@@ -54,13 +49,13 @@ def _total(method: MethodExplanation) -> str:
     if method.total_bytes is None or method.workspace_bytes is None:
         return f"{arena}; what its delegates allocate is unknown"
     workspace = f"delegate workspace {size_text(method.workspace_bytes)}"
-    return f"{_exact(method.total_bytes)}: {arena}, {workspace}"
+    return f"{both_units(method.total_bytes)}: {arena}, {workspace}"
 
 
 def _peak_lines(peak: ArenaPeak) -> Iterable[str]:
     yield (
         f"  Arena {peak.memory_id} peaks while {plain(peak.step.where)} runs: "
-        f"{_exact(peak.live_bytes)} alive"
+        f"{both_units(peak.live_bytes)} alive"
     )
     source = peak.step.source
     if source is not None:
@@ -90,7 +85,7 @@ def _advice_lines(title: str, advice: tuple[Advice, ...], indent: str = "") -> I
         return
     yield f"{indent}{title}:"
     for number, found in enumerate(advice, 1):
-        yield f"{indent}{number:>3}. saves {_exact(found.saved_bytes)}: {plain(found.title)}"
+        yield f"{indent}{number:>3}. saves {both_units(found.saved_bytes)}: {plain(found.title)}"
         now = "as it stands" if found.basis is Basis.AS_IS else "after optimize"
         yield f"{indent}     {found.before_bytes:,} B {now} -> {found.after_bytes:,} B"
         for line in (found.how, *found.where, *found.notes):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from onearena.report.text import size_text
-
 _DOTS = "..."
 
 
@@ -37,9 +35,3 @@ def can_encode(text: str, encoding: str | None) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
-
-
-def both_units(size_bytes: int) -> str:
-    """A size in a human unit, and exactly."""
-    exact = f"{size_bytes:,} B"
-    return f"{size_text(size_bytes)} ({exact})" if size_bytes >= 1000 else exact

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from onearena.report.plain import plain
 from onearena.results import Footprint, MethodReport, Peak, ProgramReport, VerifyReport
 
 _MB = 1_000_000
@@ -16,6 +17,12 @@ def size_text(size_bytes: int) -> str:
     if size_bytes >= 1000:
         return f"{size_bytes / 1000:,.2f} kB"
     return f"{size_bytes} B"
+
+
+def both_units(size_bytes: int) -> str:
+    """A size in a human unit, and exactly."""
+    exact = f"{size_bytes:,} B"
+    return f"{size_text(size_bytes)} ({exact})" if size_bytes >= 1000 else exact
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
@@ -34,20 +41,21 @@ def program_text(report: ProgramReport) -> str:
     parts = [_head(report)]
     for method in report.methods:
         parts.append("\n".join(_method_lines(method)))
-    parts += [f"note: {note}" for note in report.notes]
+    parts += [f"note: {plain(note)}" for note in report.notes]
     return "\n\n".join(parts)
 
 
 def _head(report: ProgramReport) -> str:
     size = size_text(report.file_bytes_before)
     if report.output is None:
-        return f"{report.path}  {size}"
+        return f"{plain(report.path)}  {size}"
     assert report.file_bytes_after is not None
-    return f"{report.path}  {size}  ->  {report.output}  {size_text(report.file_bytes_after)}"
+    written = f"{plain(report.output)}  {size_text(report.file_bytes_after)}"
+    return f"{plain(report.path)}  {size}  ->  {written}"
 
 
 def _method_lines(method: MethodReport) -> Iterable[str]:
-    yield f"method {method.name}"
+    yield f"method {plain(method.name)}"
     yield _indent(table(_footprint_rows(method.before, method.after)))
     scope = "" if method.after else ", calls as they stand"
     yield (
@@ -62,7 +70,7 @@ def _method_lines(method: MethodReport) -> Iterable[str]:
     if method.peak is not None:
         yield from _peak_lines(method.peak)
     for note in method.notes:
-        yield f"  note: {note}"
+        yield f"  note: {plain(note)}"
 
 
 def _footprint_rows(before: Footprint, after: Footprint | None) -> list[list[str]]:
@@ -86,7 +94,8 @@ def _footprint_rows(before: Footprint, after: Footprint | None) -> list[list[str
 
 
 def _peak_lines(peak: Peak) -> Iterable[str]:
-    yield f"  peak  {size_text(peak.live_bytes)} ({peak.live_bytes:,} B) alive at {peak.step}"
+    live = f"{size_text(peak.live_bytes)} ({peak.live_bytes:,} B)"
+    yield f"  peak  {live} alive at {plain(peak.step)}"
     rows = [
         [
             f"    value {tensor.value}",
@@ -98,7 +107,7 @@ def _peak_lines(peak: Peak) -> Iterable[str]:
     if rows:
         lines = table(rows).splitlines()
         for line, tensor in zip(lines, peak.tensors, strict=True):
-            yield f"{line}  {tensor.description}"
+            yield f"{line}  {plain(tensor.description)}"
 
 
 def _indent(text: str) -> str:
@@ -108,10 +117,10 @@ def _indent(text: str) -> str:
 def verify_text(report: VerifyReport) -> str:
     """The report of `verify`."""
     count = len(report.methods)
-    lines = [f"{report.path}: {count} method{'' if count == 1 else 's'} checked"]
-    lines += [f"note: {note}" for note in report.notes]
+    lines = [f"{plain(report.path)}: {count} method{'' if count == 1 else 's'} checked"]
+    lines += [f"note: {plain(note)}" for note in report.notes]
     if report.safe:
         return "\n".join([*lines, "safe"])
-    lines += [f"{violation.kind}: {violation}" for violation in report.violations]
+    lines += [plain(f"{violation.kind}: {violation}") for violation in report.violations]
     found = len(report.violations)
     return "\n".join([*lines, f"NOT SAFE: {found} violation{'' if found == 1 else 's'}"])

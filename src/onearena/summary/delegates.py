@@ -74,7 +74,7 @@ def _summary(
         len(payload.graph.nodes),
         workspace,
         indirection,
-        data_size(payload.payload.constants),
+        sum(entry.size for entry in source.constant_data or ()),
         notes,
     )
 

@@ -196,7 +196,8 @@ class DelegateSummary:
         nodes: operators in the payload.
         workspace_bytes: what it allocates for activations and scratch, predicted.
         indirection_bytes: pointers that convolutions and the like keep on the heap, estimated.
-        weights_bytes: constants in the payload; packed copies of them live on the heap.
+        weights_bytes: constants of the payload, inside it or in named data; packed copies of them
+            live on the heap.
         notes: what the predictions rest on.
     """
 

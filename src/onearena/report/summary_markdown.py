@@ -1,0 +1,121 @@
+"""A summary as Markdown tables, as comments on a change show them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from onearena.report.plain import plain
+from onearena.summary.model import MethodSummary, ProgramSummary
+
+_BACKTICKS = re.compile("`+")
+_UNKNOWN = "unknown"
+
+
+def summary_markdown(summary: ProgramSummary, other: ProgramSummary | None = None) -> str:
+    """A table per program: a row per method; with `other`, a table of what differs.
+
+    Bytes are exact. What a file cannot tell is "unknown".
+    """
+    if other is None:
+        lines = [f"{code(summary.path)}, {summary.file_bytes:,} bytes", ""]
+        lines += _table(_HEAD, [_row(method) for method in summary.methods])
+    else:
+        lines = [f"{code(summary.path)} compared with {code(other.path)}", ""]
+        lines += _table(_COMPARED_HEAD, list(_compared_rows(summary, other)))
+    lines += _unknown_lines(summary)
+    return "\n".join(lines) + "\n"
+
+
+def code(text: str) -> str:
+    """Text in one line as code: no Markdown, no HTML, nobody is mentioned."""
+    shown = plain(text) or " "
+    runs = [len(run) for run in _BACKTICKS.findall(shown)]
+    fence = "`" * (max(runs, default=0) + 1)
+    pad = " " if shown[0] == "`" or shown[-1] == "`" else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def _cell(text: str) -> str:
+    """As :func:`code`, inside a table, where a bar would end the cell even in code."""
+    return code(text).replace("|", "\\|")
+
+
+_HEAD = ("method", "arenas", "workspace", "total", "lower bound of the arenas", "gap", "opened")
+
+
+def _row(method: MethodSummary) -> list[str]:
+    called = [delegate for delegate in method.delegates if delegate.calls]
+    opened = sum(delegate.is_opened for delegate in called)
+    return [
+        _cell(method.name),
+        f"{method.arena_bytes:,}",
+        _bytes(method.workspace.global_bytes),
+        _bytes(method.total_bytes),
+        f"{method.bound_bytes:,}",
+        _gap(method.arena_bytes, method.bound_bytes),
+        f"{opened} of {len(called)} delegates",
+    ]
+
+
+_COMPARED_HEAD = ("method", "bytes", "here", "there", "difference", "there/here")
+
+
+def _compared_rows(summary: ProgramSummary, other: ProgramSummary) -> Iterable[list[str]]:
+    for method in summary.methods:
+        there = other.method(method.name)
+        for label, here_bytes, there_bytes in compared(method, there):
+            yield [
+                _cell(method.name),
+                label,
+                _bytes(here_bytes),
+                "-" if there is None else _bytes(there_bytes),
+                _difference(here_bytes, there_bytes),
+                _ratio(here_bytes, there_bytes),
+            ]
+    for method in other.methods:
+        if summary.method(method.name) is None:
+            total = _bytes(method.total_bytes)
+            yield [_cell(method.name), "total", "-", total, "-", "-"]
+
+
+def compared(
+    here: MethodSummary, there: MethodSummary | None
+) -> Iterable[tuple[str, int | None, int | None]]:
+    """What two versions of a method need: label, bytes here, bytes there."""
+    yield "arenas", here.arena_bytes, there.arena_bytes if there else None
+    yield (
+        "workspace",
+        here.workspace.global_bytes,
+        there.workspace.global_bytes if there else None,
+    )
+    yield "total", here.total_bytes, there.total_bytes if there else None
+
+
+def _bytes(size: int | None) -> str:
+    return _UNKNOWN if size is None else f"{size:,}"
+
+
+def _gap(size: int, bound: int) -> str:
+    return f"{(size - bound) / bound:.2%}" if bound else "-"
+
+
+def _difference(here: int | None, there: int | None) -> str:
+    return "-" if here is None or there is None else f"{there - here:+,}"
+
+
+def _ratio(here: int | None, there: int | None) -> str:
+    return f"{there / here:.3f}" if here and there is not None else "-"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    numeric = ["---" if column in ("method", "bytes", "opened") else "---:" for column in head]
+    return [f"| {' | '.join(cells)} |" for cells in (head, numeric, *rows)]
+
+
+def _unknown_lines(summary: ProgramSummary) -> list[str]:
+    backends = dict.fromkeys(b for method in summary.methods for b in method.workspace.unknown)
+    if not backends:
+        return []
+    names = ", ".join(map(code, backends))
+    return ["", f"The workspace is unknown where these backends run: {names}."]
