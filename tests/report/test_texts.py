@@ -11,7 +11,7 @@ import pytest
 from onearena.report.bars import BLOCKS, bar, chart, column_of, columns
 from onearena.report.plain import can_encode, clipped, encodable, plain
 from onearena.report.summary_json import summary_json
-from onearena.report.summary_markdown import code, summary_markdown
+from onearena.report.summary_markdown import summary_markdown
 from onearena.report.summary_text import TextStyle, summary_text
 from onearena.report.text import both_units
 from onearena.summary.model import MethodSummary, ProgramSummary
@@ -165,10 +165,3 @@ def test_markdown_tables_have_the_same_cells_in_every_row(
         cells = {len(re.findall(r"(?<!\\)\|", row)) for row in rows}
         assert len(cells) == 1
         assert len(rows) > len(HOSTILE_NAMES)
-
-
-def test_code_is_fenced_by_more_than_it_holds() -> None:
-    assert code("forward") == "`forward`"
-    assert code("a`b") == "``a`b``"
-    assert code("``") == "``` `` ```"
-    assert code("") == "` `"

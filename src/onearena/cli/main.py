@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from onearena import __version__
-from onearena.cli import compare, explain, inspect, optimize, plan, report, sizes, verify
+from onearena.cli import check, compare, explain, inspect, optimize, plan, report, sizes, verify
 from onearena.errors import OnearenaError
 from onearena.report.plain import plain
 
 _GC_THRESHOLD = 200_000
-_COMMANDS = (optimize, inspect, report, explain, sizes, verify, compare, plan)
+_COMMANDS = (optimize, inspect, report, explain, sizes, verify, compare, check, plan)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
-from onearena.report.plain import plain
+from onearena.report.markdown import code_span
 from onearena.summary.model import MethodSummary, ProgramSummary
 
-_BACKTICKS = re.compile("`+")
 _UNKNOWN = "unknown"
 
 
@@ -18,27 +16,13 @@ def summary_markdown(summary: ProgramSummary, other: ProgramSummary | None = Non
     Bytes are exact. What a file cannot tell is "unknown".
     """
     if other is None:
-        lines = [f"{code(summary.path)}, {summary.file_bytes:,} bytes", ""]
+        lines = [f"{code_span(summary.path)}, {summary.file_bytes:,} bytes", ""]
         lines += _table(_HEAD, [_row(method) for method in summary.methods])
     else:
-        lines = [f"{code(summary.path)} compared with {code(other.path)}", ""]
+        lines = [f"{code_span(summary.path)} compared with {code_span(other.path)}", ""]
         lines += _table(_COMPARED_HEAD, list(_compared_rows(summary, other)))
     lines += _unknown_lines(summary)
     return "\n".join(lines) + "\n"
-
-
-def code(text: str) -> str:
-    """Text in one line as code: no Markdown, no HTML, nobody is mentioned."""
-    shown = plain(text) or " "
-    runs = [len(run) for run in _BACKTICKS.findall(shown)]
-    fence = "`" * (max(runs, default=0) + 1)
-    pad = " " if shown[0] == "`" or shown[-1] == "`" else ""
-    return f"{fence}{pad}{shown}{pad}{fence}"
-
-
-def _cell(text: str) -> str:
-    """As :func:`code`, inside a table, where a bar would end the cell even in code."""
-    return code(text).replace("|", "\\|")
 
 
 _HEAD = ("method", "arenas", "workspace", "total", "lower bound of the arenas", "gap", "opened")
@@ -48,7 +32,7 @@ def _row(method: MethodSummary) -> list[str]:
     called = [delegate for delegate in method.delegates if delegate.calls]
     opened = sum(delegate.is_opened for delegate in called)
     return [
-        _cell(method.name),
+        code_span(method.name),
         f"{method.arena_bytes:,}",
         _bytes(method.workspace.global_bytes),
         _bytes(method.total_bytes),
@@ -66,7 +50,7 @@ def _compared_rows(summary: ProgramSummary, other: ProgramSummary) -> Iterable[l
         there = other.method(method.name)
         for label, here_bytes, there_bytes in compared(method, there):
             yield [
-                _cell(method.name),
+                code_span(method.name),
                 label,
                 _bytes(here_bytes),
                 "-" if there is None else _bytes(there_bytes),
@@ -76,7 +60,7 @@ def _compared_rows(summary: ProgramSummary, other: ProgramSummary) -> Iterable[l
     for method in other.methods:
         if summary.method(method.name) is None:
             total = _bytes(method.total_bytes)
-            yield [_cell(method.name), "total", "-", total, "-", "-"]
+            yield [code_span(method.name), "total", "-", total, "-", "-"]
 
 
 def compared(
@@ -117,5 +101,5 @@ def _unknown_lines(summary: ProgramSummary) -> list[str]:
     backends = dict.fromkeys(b for method in summary.methods for b in method.workspace.unknown)
     if not backends:
         return []
-    names = ", ".join(map(code, backends))
+    names = ", ".join(map(code_span, backends))
     return ["", f"The workspace is unknown where these backends run: {names}."]
