@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
+from onearena.candidates import Options
 from onearena.cli.arguments import time_limit
 from onearena.cli.output import Progress, print_json
-from onearena.pipeline import Options, optimize
+from onearena.pipeline import optimize
+from onearena.report.compared_page import page_path, write_compared
 from onearena.report.text import program_text
 
 
@@ -35,6 +38,9 @@ def add_parser(subparsers: Any) -> None:
         metavar="S",
         help="seconds to search for each plan that is above its lower bound (default %(default)s)",
     )
+    parser.add_argument(
+        "--report", metavar="HTML", help="also write a report of the memory before and after"
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.set_defaults(run=run)
 
@@ -44,7 +50,11 @@ def run(args: argparse.Namespace) -> int:
     progress = Progress(args.program, enabled=not args.json)
     options = Options(not args.closed, not args.keep_order, args.time_limit)
     try:
+        page = _page(args)
         report = optimize(args.program, args.output, options, progress)
+        if page is not None:
+            progress("reporting")
+            write_compared(args.program, args.output, page)
     finally:
         progress.close()
     if args.json:
@@ -52,3 +62,14 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(program_text(report))
     return 0
+
+
+def _page(args: argparse.Namespace) -> Path | None:
+    """Where the page goes: what cannot be written is said before the work.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    if args.report is None:
+        return None
+    return page_path(args.report, (args.program, args.output))
