@@ -18,6 +18,8 @@ from onearena.report.explain_text import explain_text
 from onearena.summary.model import ProgramSummary, SourceLine
 from tests.advice import nets
 from tests.cases.lowering import lower, portable
+from tests.report.golden_files import check_golden
+from tests.report.programs import rich_file
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +98,41 @@ def test_an_optimized_program_is_not_told_to_optimize(program: Path, tmp_path: P
     assert AdviceKind.OPTIMIZE in {a.kind for a in before.advice}
     assert AdviceKind.OPTIMIZE not in {a.kind for a in after.advice}
     assert after.total_bytes == before.optimized_bytes
+
+
+def test_a_shape_below_the_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = {2: torch.export.Dim("h", min=4, max=64), 3: torch.export.Dim("w", min=4, max=64)}
+    path = tmp_path / "dynamic.pte"
+    inputs = (torch.zeros(1, 3, 64, 64),)
+    path.write_bytes(lower(nets.Narrowing(), inputs, dynamic=(sizes,), partitioners=portable))
+    small = tmp_path / "small.pte"
+    small.write_bytes(lower(nets.Narrowing(), (torch.zeros(1, 3, 32, 16),), partitioners=portable))
+    (method,) = explain(path, shapes=["x=1x3x32x16"]).methods
+    assert method.live is not None
+    assert method.live.live.total_bytes == explain(small).methods[0].optimized_bytes
+    bounds = {a.title: a for a in method.advice if a.kind is AdviceKind.DYNAMIC_BOUND}
+    assert len(bounds) == 2
+    assert max(bounds.values(), key=lambda a: a.saved_bytes).title.endswith("3 of input0")
+    assert main(["explain", str(path), "--shape", "1x3x32x16"]) == 0
+    assert "At input0=1x3x32x16" in capsys.readouterr().out
+    assert main(["explain", str(path), "--shape", "1x3x32x16", "--json"]) == 0
+    live = json.loads(capsys.readouterr().out)["methods"][0]["live"]
+    assert live["shapes"] == {"0": [1, 3, 32, 16]}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--shape", "x=1x2"], ["--shape", "nonsense"], ["--method", "other"], ["--shape", "y=4"]],
+)
+def test_shapes_and_methods_that_are_not_there(
+    program: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert main(["explain", str(program), *arguments]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_golden(tmp_path: Path) -> None:
+    found = explain(rich_file(tmp_path))
+    found = replace(found, summary=replace(found.summary, path="rich.pte"))
+    check_golden("explain.txt", explain_text(found) + "\n")
+    check_golden("explain.json", json.dumps(explain_json(found), indent=1) + "\n")

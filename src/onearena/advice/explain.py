@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
 from onearena.advice.arenas import shared_arena_advice
 from onearena.advice.boundaries import boundary_advice
 from onearena.advice.breaks import break_advice
 from onearena.advice.concat import concat_advice
+from onearena.advice.dynamic import at_shape, dynamic_advice
 from onearena.advice.ground import Ground, find_ground
 from onearena.advice.last_token import last_token_advice
 from onearena.advice.model import (
@@ -21,10 +22,12 @@ from onearena.advice.model import (
     MethodExplanation,
 )
 from onearena.candidates import Options
+from onearena.errors import UsageError
 from onearena.program import AnalysedMethod, analyse_method
 from onearena.pte.container import PteFile
 from onearena.pte.reader import open_pte
 from onearena.record import read_record
+from onearena.shapes.effects import LiveFootprint
 from onearena.summary.build import PathLike, summarize_file
 from onearena.summary.model import MethodSummary
 
@@ -32,15 +35,24 @@ Progress = Callable[[str], None]
 
 
 def explain(
-    path: PathLike, options: Options | None = None, progress: Progress | None = None
+    path: PathLike,
+    options: Options | None = None,
+    progress: Progress | None = None,
+    *,
+    method: str | None = None,
+    shapes: Sequence[str] = (),
 ) -> Explanation:
     """Explains what sets the peak of every method, and what would lower it.
 
     Args:
         options: of the plans that savings are computed with.
         progress: is told what is being looked at.
+        method: explain this one only.
+        shapes: of inputs that are dynamic, like "x=1x3x64x64": says what the bound costs there.
+            Needs a program with one method, or `method`.
 
     Raises:
+        UsageError: no such method, or shapes that its inputs cannot have.
         FormatError, UnsupportedError: the file cannot be read.
         AnalysisError: a method contradicts itself.
         VerificationError: a plan is not valid.
@@ -51,16 +63,40 @@ def explain(
         summary = summarize_file(file)
         plans = file.program.execution_plan or ()
         analysed = {k: analyse_method(file, plan) for k, plan in enumerate(plans)}
+        chosen = _choose(file, analysed, method, shapes)
         methods = []
-        for position, method in analysed.items():
-            tell(f"planning {method.plan.name}")
+        for position in chosen:
+            tell(f"planning {analysed[position].plan.name}")
             found = find_ground(file, analysed, position, options or Options())
-            methods.append(_explain_method(file, method, summary.methods[position], found))
+            live = at_shape(analysed[position], shapes, (options or Options()).time_limit_s)
+            methods.append(
+                _explain_method(file, analysed[position], summary.methods[position], found, live)
+            )
     return Explanation(summary, tuple(methods), _worthwhile(shared_arena_advice(summary.methods)))
 
 
+def _choose(
+    file: PteFile,
+    analysed: Mapping[int, AnalysedMethod],
+    name: str | None,
+    shapes: Sequence[str],
+) -> tuple[int, ...]:
+    """The positions of the methods to explain."""
+    chosen = tuple(k for k, m in analysed.items() if name is None or m.plan.name == name)
+    names = ", ".join(repr(m.plan.name) for m in analysed.values()) or "none"
+    if name is not None and not chosen:
+        raise UsageError(f"{file.path}: has no method {name!r}; it has {names}")
+    if shapes and len(chosen) != 1:
+        raise UsageError(f"{file.path}: a shape needs a method where there are several: {names}")
+    return chosen
+
+
 def _explain_method(
-    file: PteFile, method: AnalysedMethod, summary: MethodSummary, found: Ground | str
+    file: PteFile,
+    method: AnalysedMethod,
+    summary: MethodSummary,
+    found: Ground | str,
+    live: LiveFootprint | None,
 ) -> MethodExplanation:
     notes = list(summary.notes)
     advice: tuple[Advice, ...] = ()
@@ -74,6 +110,7 @@ def _explain_method(
                 boundary_advice(found),
                 last_token_advice(found),
                 concat_advice(found),
+                dynamic_advice(method, live),
             )
         )
     return MethodExplanation(
@@ -86,6 +123,7 @@ def _explain_method(
         largest_call=_largest_call(summary),
         advice=advice,
         notes=tuple(notes),
+        live=live,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from onearena.shapes.effects import LiveFootprint
 from onearena.summary.model import ProgramSummary, StepSummary, TensorSummary
 
 
@@ -91,6 +92,7 @@ class MethodExplanation:
     Attributes:
         total_bytes: arenas and workspace; None where the workspace is not known.
         optimized_bytes: the same after `optimize`; None where it could not be planned.
+        live: the memory at the input shapes that were asked for; None if none were.
     """
 
     name: str
@@ -102,6 +104,7 @@ class MethodExplanation:
     largest_call: LargestCall | None
     advice: tuple[Advice, ...]
     notes: tuple[str, ...]
+    live: LiveFootprint | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,14 @@ def add_parser(subparsers: Any) -> None:
         "it. Every saving is computed by planning the changed program. Nothing is written.",
     )
     parser.add_argument("program", help="the .pte file to read")
+    parser.add_argument("--method", metavar="NAME", help="only this method")
+    parser.add_argument(
+        "--shape",
+        metavar="NAME=1x3x64x64",
+        action="append",
+        default=[],
+        help="the shape of a dynamic input; shows what the bound costs there",
+    )
     parser.add_argument(
         "--time-limit",
         type=time_limit,
@@ -37,7 +45,8 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     progress = Progress(args.program, enabled=not args.json)
     try:
-        found = explain(args.program, Options(time_limit_s=args.time_limit), progress)
+        options = Options(time_limit_s=args.time_limit)
+        found = explain(args.program, options, progress, method=args.method, shapes=args.shape)
     finally:
         progress.close()
     if args.json:

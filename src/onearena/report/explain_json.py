@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from onearena.advice.model import Advice, ArenaPeak, Explanation, MethodExplanation
+from onearena.shapes.effects import LiveFootprint
 
 
 def explain_json(explanation: Explanation) -> dict[str, Any]:
@@ -35,6 +36,34 @@ def _method(method: MethodExplanation) -> dict[str, Any]:
         },
         "advice": [_advice(advice) for advice in method.advice],
         "notes": list(method.notes),
+        "live": None if method.live is None else _live(method.live),
+    }
+
+
+def _live(live: LiveFootprint) -> dict[str, Any]:
+    return {
+        "in_file": live.in_file.to_json(),
+        "bound": live.bound_exactly.to_json(),
+        "live": live.live.to_json(),
+        "shapes": {str(k): list(dims) for k, dims in live.planned.live.shapes.items()},
+        "dimensions": [
+            {
+                "dimensions": [
+                    {
+                        "input": d.input,
+                        "name": d.name,
+                        "dimension": d.dim,
+                        "bound": d.bound,
+                        "live": d.live,
+                    }
+                    for d in effect.dimensions
+                ],
+                "saved_bytes": effect.saved_bytes,
+            }
+            for effect in live.by_dimension
+        ],
+        "unknown_values": sorted(live.unknown),
+        "notes": list(live.notes),
     }
 
 

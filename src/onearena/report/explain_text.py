@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from onearena.advice.dynamic import effect_text
 from onearena.advice.model import Advice, ArenaPeak, Basis, Explanation, MethodExplanation
 from onearena.report.plain import clipped, plain
 from onearena.report.text import both_units, size_text, table
+from onearena.shapes.effects import LiveFootprint
 
 _MAX_TENSORS = 8
 _NAME_WIDTH = 40
@@ -38,6 +40,9 @@ def _method_lines(method: MethodExplanation) -> Iterable[str]:
             f"  The workspace has the size that instruction {call.instruction} "
             f"({plain(call.backend)}) needs: {both_units(call.workspace_bytes)}"
         )
+    if method.live is not None:
+        yield ""
+        yield from _live_lines(method.live)
     yield ""
     yield from _advice_lines("What would lower it", method.advice, "  ")
     for note in method.notes:
@@ -77,6 +82,31 @@ def _peak_lines(peak: ArenaPeak) -> Iterable[str]:
     rest = peak.tensors[_MAX_TENSORS:]
     if rest:
         yield f"    and {len(rest)} more, {sum(t.size_bytes for t in rest):,} B"
+
+
+def _live_lines(live: LiveFootprint) -> Iterable[str]:
+    inputs = {spec.position: spec for spec in live.planned.live.inputs}
+    shapes = (
+        f"{plain(inputs[k].name)}={'x'.join(map(str, dims))}"
+        for k, dims in live.planned.live.shapes.items()
+        if inputs[k].is_dynamic
+    )
+    yield f"  At {', '.join(shapes)}"
+    rows = [["    bytes", "arena", "workspace", "total"]]
+    for label, found in (
+        ("the file, at any shape", live.in_file),
+        ("planned anew, for the bound", live.bound_exactly),
+        ("planned for this shape", live.live),
+    ):
+        sizes = (found.arena_bytes, found.workspace_bytes, found.total_bytes)
+        rows.append([f"    {label}", *(f"{size:,}" for size in sizes)])
+    yield from table(rows).splitlines()
+    for effect in live.by_dimension:
+        saved = effect.saved_bytes
+        what = "unknown: the program refuses it" if saved is None else f"saves {both_units(saved)}"
+        yield f"    {plain(effect_text(effect))} alone: {what}"
+    for note in live.notes:
+        yield f"    note: {plain(note)}"
 
 
 def _advice_lines(title: str, advice: tuple[Advice, ...], indent: str = "") -> Iterable[str]:
