@@ -3,6 +3,7 @@
 # make bench   benchmarks/results.md, on two versions of ExecuTorch
 # make speed   how long `onearena optimize` takes, and how much memory
 # make bench-planner  benchmarks/planner/results.md: the planner alone, against others
+# make bench-report  how quick the HTML report is, in a browser (Chromium)
 # make fuzz    mutated files against the file layer
 # make clean   remove what the others made
 #
@@ -25,12 +26,12 @@ PIP_INSTALL = -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS)
 CODE := src tests benchmarks examples
 # What the compiled planner is made of: a change there installs it again.
 CPP_BUILD := $(wildcard cpp/CMakeLists.txt cpp/include/onearena/*.h cpp/src/* cpp/verify/* cpp/python/*)
-CPP := $(shell find cpp -name "*.h" -o -name "*.cc")
+CPP := $(shell find cpp tests/sizes -name "*.h" -o -name "*.cc")
 
 .DELETE_ON_ERROR:
 # Two pips must not work on one environment at a time.
 .NOTPARALLEL:
-.PHONY: help demo test bench bench-planner speed fuzz clean
+.PHONY: help demo test bench bench-planner bench-report speed fuzz clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -51,6 +52,9 @@ bench: $(VENV)/.zoo $(OLD_VENV)/.run
 bench-planner: $(VENV)/.planner
 	$(PY) -m benchmarks.planner $(BENCH_FLAGS)
 
+bench-report: $(VENV)/.dev
+	$(PY) -m benchmarks.report_speed
+
 speed: $(VENV)/.zoo
 	$(PY) -m benchmarks.speed --cache $(CACHE)/bench
 
@@ -68,8 +72,8 @@ $(VENV)/.run: requirements/run.txt pyproject.toml CMakeLists.txt $(CPP_BUILD) | 
 	$(PY) $(PIP_INSTALL) -e '.[run]'
 	@touch $@
 
-$(VENV)/.dev: requirements/dev.txt $(VENV)/.run
-	$(PY) $(PIP_INSTALL) -r requirements/dev.txt
+$(VENV)/.dev: requirements/dev.txt requirements/browser.txt $(VENV)/.run
+	$(PY) $(PIP_INSTALL) -r requirements/dev.txt -r requirements/browser.txt
 	@touch $@
 
 $(VENV)/.planner: requirements/planner.txt $(VENV)/.run

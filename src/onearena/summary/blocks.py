@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 from onearena.lifetime import Interval, merge
 from onearena.summary.model import Rectangle
 from onearena.timeline.build import Timeline
 from onearena.timeline.storage import Storage
+
+Span = tuple[int, int]
+"""Half-open byte range."""
 
 
 def value_blocks(timeline: Timeline) -> tuple[tuple[int, ...], ...]:
@@ -63,14 +67,43 @@ def _append(found: list[Rectangle], new: Rectangle) -> None:
 def live_bytes(
     pieces: Iterable[tuple[int, Rectangle]], step_count: int
 ) -> Mapping[int, tuple[int, ...]]:
-    """By arena, the bytes alive at every step.
+    """By arena, the bytes taken at every step; those that several blocks share (operators that
+    work in place) once.
 
     Args:
-        pieces: (arena, rectangle); rectangles of different blocks count twice where they overlap.
+        pieces: (arena, rectangle) of all blocks.
     """
-    changes: dict[int, list[int]] = {}
+    by_arena: dict[int, list[Rectangle]] = {}
     for arena, piece in pieces:
-        steps = changes.setdefault(arena, [0] * (step_count + 1))
-        steps[piece.start] += piece.high - piece.low
-        steps[piece.end] -= piece.high - piece.low
-    return {arena: tuple(accumulate(steps))[:-1] for arena, steps in changes.items()}
+        by_arena.setdefault(arena, []).append(piece)
+    return {arena: _curve(found, step_count) for arena, found in by_arena.items()}
+
+
+def _curve(pieces: Sequence[Rectangle], step_count: int) -> tuple[int, ...]:
+    starting: dict[int, list[Span]] = {}
+    ending: dict[int, list[Span]] = {}
+    for piece in pieces:
+        if piece.start < piece.end:
+            starting.setdefault(piece.start, []).append((piece.low, piece.high))
+            ending.setdefault(piece.end, []).append((piece.low, piece.high))
+    alive: list[Span] = []
+    curve: list[int] = []
+    now = 0
+    for step in range(step_count):
+        if step in starting or step in ending:
+            for span in ending.get(step, ()):
+                del alive[bisect_left(alive, span)]
+            for span in starting.get(step, ()):
+                insort(alive, span)
+            now = _covered(alive)
+        curve.append(now)
+    return tuple(curve)
+
+
+def _covered(spans: Iterable[Span]) -> int:
+    """The bytes that sorted spans cover."""
+    covered, top = 0, 0
+    for low, high in spans:
+        covered += max(0, high - max(low, top))
+        top = max(top, high)
+    return covered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from onearena.flatbuf.data import data_size
 from onearena.planners.native import lower_bound_bytes
@@ -87,20 +87,30 @@ def summarize_method(file: PteFile, method: AnalysedMethod, record: Record | Non
     tensors, blocks = _tensors_and_blocks(timeline, inner)
     delegates = delegate_summaries(file, method, inner)
     steps = tuple(_step(method, number, step) for number, step in enumerate(timeline.method.steps))
+    arenas = _arenas(timeline, blocks)
     return MethodSummary(
         name=name,
         steps=steps,
         tensors=tensors,
         blocks=blocks,
-        arenas=_arenas(timeline, blocks),
+        arenas=arenas,
         delegates=delegates,
         workspace=workspace(delegates),
         workspace_by_step=_workspace_by_step(steps, delegates),
         unplanned=_unplanned(timeline.method),
         state_bytes=_state_bytes(blocks),
         optimized_by=record.tool_version if record and entry else None,
-        notes=(),
+        notes=tuple(_notes(arenas)),
     )
+
+
+def _notes(arenas: tuple[ArenaSummary, ...]) -> Iterable[str]:
+    for arena in arenas:
+        if arena.peak_bytes > arena.bound_bytes:
+            yield (
+                f"arena {arena.memory_id} holds separate copies where operators could work in "
+                "place; the lower bound counts them once"
+            )
 
 
 # -- steps ------------------------------------------------------------------------------------

@@ -165,8 +165,9 @@ class ArenaSummary:
     Attributes:
         memory_id: its number in the file.
         size_bytes: as the file declares it.
-        live_bytes: by step, the bytes alive; those of aliases once.
-        bound_bytes: no plan for this order needs less.
+        live_bytes: by step, the bytes that something alive takes, each once.
+        bound_bytes: no plan for this order needs less, also if operators work in place where
+            they may.
         peak_step: the first step at which most is alive; None when nothing is planned.
     """
 
