@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from onearena.advice.model import Advice, ArenaPeak, Explanation, MethodExplanation
+from onearena.report.summary_json import step_json, tensor_json
 from onearena.shapes.effects import LiveFootprint
 
 
@@ -68,34 +69,13 @@ def _live(live: LiveFootprint) -> dict[str, Any]:
 
 
 def _peak(peak: ArenaPeak) -> dict[str, Any]:
-    source = peak.step.source
     return {
         "memory_id": peak.memory_id,
         "arena_bytes": peak.size_bytes,
         "live_bytes": peak.live_bytes,
         "step": peak.step.number,
-        "instruction": peak.step.instruction,
-        "node": peak.step.node,
-        "operator": peak.step.label,
-        "source": None
-        if source is None
-        else {
-            "file": source.file,
-            "line": source.line,
-            "function": source.function,
-            "text": source.text,
-        },
-        "tensors": [
-            {
-                "value": tensor.value,
-                "name": tensor.name,
-                "kind": tensor.kind.value,
-                "dtype": tensor.dtype,
-                "shape": list(tensor.shape),
-                "size_bytes": tensor.size_bytes,
-            }
-            for tensor in peak.tensors
-        ],
+        **step_json(peak.step),
+        "tensors": [tensor_json(tensor) for tensor in peak.tensors],
     }
 
 

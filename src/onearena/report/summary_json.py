@@ -71,7 +71,7 @@ def _method(method: MethodSummary, pools: Sequence[ProgramPools]) -> dict[str, A
         "arenas": [_arena(arena) for arena in method.arenas],
         "delegates": [_delegate(delegate) for delegate in method.delegates],
         "unplanned": [_unplanned(value) for value in method.unplanned],
-        "steps": [_step(step) for step in method.steps],
+        "steps": [step_json(step) for step in method.steps],
         "tensors": [tensor_json(tensor) for tensor in method.tensors],
         "blocks": [_block(block) for block in method.blocks],
     }
@@ -123,7 +123,8 @@ def _unplanned(value: Unplanned) -> dict[str, Any]:
     }
 
 
-def _step(step: StepSummary) -> dict[str, Any]:
+def step_json(step: StepSummary) -> dict[str, Any]:
+    """A step; `source` is null where the file does not name it."""
     source = step.source
     return {
         "instruction": step.instruction,

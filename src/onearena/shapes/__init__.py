@@ -1,0 +1,1 @@
+"""Sizes of a method's tensors for given sizes of its inputs, computed without running it."""

@@ -1,0 +1,1 @@
+"""What an operator makes of its arguments' shapes, one rule per operator."""
