@@ -26,7 +26,7 @@ PIP_INSTALL = -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS)
 CODE := src tests benchmarks examples
 # What the compiled planner is made of: a change there installs it again.
 CPP_BUILD := $(wildcard cpp/CMakeLists.txt cpp/include/onearena/*.h cpp/src/* cpp/verify/* cpp/python/*)
-CPP := $(shell find cpp tests/sizes -name "*.h" -o -name "*.cc")
+CPP := $(shell find cpp tests -name "*.h" -o -name "*.cc")
 
 .DELETE_ON_ERROR:
 # Two pips must not work on one environment at a time.
@@ -43,7 +43,7 @@ test: $(VENV)/.dev
 	$(PY) -m ruff check $(CODE)
 	$(PY) -m ruff format --check $(CODE)
 	$(PY) -m mypy $(CODE)
-	$(VENV)/bin/clang-format --dry-run -Werror $(CPP)
+	$(VENV)/bin/clang-format --style=file:cpp/.clang-format --dry-run -Werror $(CPP)
 	$(PY) -m pytest
 
 bench: $(VENV)/.zoo $(OLD_VENV)/.run
