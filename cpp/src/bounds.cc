@@ -105,7 +105,8 @@ int64_t release_bound(const Layout& layout) {
 
 }  // namespace
 
-UnitPairs unit_pairs(const Problem& problem, const Layout& layout) {
+UnitPairs unit_pairs(const Problem& problem, const Layout& layout,
+                     const std::vector<bool>& possible) {
   std::vector<int32_t> unit_of(problem.buffers.size(), -1);
   for (size_t u = 0; u < layout.units.size(); ++u) {
     for (const Member& member : layout.units[u].members) {
@@ -113,9 +114,9 @@ UnitPairs unit_pairs(const Problem& problem, const Layout& layout) {
     }
   }
   UnitPairs pairs;
-  for (const Pair& pair : problem.pairs) {
-    const int32_t a = unit_of[pair.first], b = unit_of[pair.second];
-    if (a >= 0 && b >= 0 && a != b) pairs.emplace_back(a, b);
+  for (size_t k = 0; k < problem.pairs.size(); ++k) {
+    const int32_t a = unit_of[problem.pairs[k].first], b = unit_of[problem.pairs[k].second];
+    if (a >= 0 && b >= 0 && a != b && possible[k]) pairs.emplace_back(a, b);
   }
   return pairs;
 }

@@ -14,8 +14,9 @@ namespace onearena::internal {
 // first is alive.
 using UnitPairs = std::vector<std::pair<int32_t, int32_t>>;
 
-// The pairs of a problem as pairs of different units.
-UnitPairs unit_pairs(const Problem& problem, const Layout& layout);
+// The pairs of a problem that are possible, as pairs of different units.
+UnitPairs unit_pairs(const Problem& problem, const Layout& layout,
+                     const std::vector<bool>& possible);
 
 // The layout without what the second unit of each pair occupies while the first is alive.
 Layout without_shared(const Layout& layout, const UnitPairs& pairs);

@@ -64,7 +64,8 @@ Clusters find_clusters(const Problem& problem) {
   clusters.conflict = contradiction.buffers;
   clusters.section_count = layout.section_count;
   // Pairs may share only in one memory; counting as if they always do keeps the bounds valid.
-  const Layout trimmed = without_shared(layout, unit_pairs(problem, layout));
+  const Layout trimmed =
+      without_shared(layout, unit_pairs(problem, layout, possible_pairs(problem, all)));
   for (const Unit& unit : trimmed.units) {
     Cluster cluster;
     for (const Member& member : unit.members) cluster.buffers.push_back(member.buffer);

@@ -26,9 +26,10 @@ class Single {
         limits_(limits) {
     std::vector<bool> is_chosen(problem.buffers.size());
     for (int32_t buffer : chosen) is_chosen[buffer] = true;
+    const std::vector<bool> possible = possible_pairs(problem, chosen);
     for (size_t k = 0; k < problem.pairs.size(); ++k) {
       const Pair& pair = problem.pairs[k];
-      if (is_chosen[pair.first] && is_chosen[pair.second]) pairs_.push_back(k);
+      if (is_chosen[pair.first] && is_chosen[pair.second] && possible[k]) pairs_.push_back(k);
     }
   }
 
@@ -167,7 +168,7 @@ int64_t bound_single(const Problem& problem, const std::vector<int32_t>& chosen)
   Contradiction contradiction;
   const Layout layout = build_layout(problem, chosen, none, contradiction);
   if (!contradiction.buffers.empty()) return 0;
-  const UnitPairs pairs = unit_pairs(problem, layout);
+  const UnitPairs pairs = unit_pairs(problem, layout, possible_pairs(problem, chosen));
   return in_bytes(height_bound(layout, pairs), layout.scale);
 }
 

@@ -106,7 +106,6 @@ class Builder {
     return layout;
   }
 
- private:
   void make_units() {
     std::vector<bool> is_chosen(problem_.buffers.size());
     for (int32_t buffer : chosen_) is_chosen[buffer] = true;
@@ -129,6 +128,21 @@ class Builder {
     return 0;
   }
 
+  // By pair, whether it can be merged before any other one is.
+  std::vector<bool> possible_pairs() {
+    make_units();
+    for (const Pair& pair : problem_.pairs) {
+      allowed_.insert(std::minmax(pair.first, pair.second));
+    }
+    std::vector<bool> possible;
+    for (const Pair& pair : problem_.pairs) {
+      Group joint;
+      possible.push_back(can_merge(pair, joint));
+    }
+    return possible;
+  }
+
+ private:
   // Larger pairs first: they save most.
   void merge_pairs(std::vector<bool>& merged) {
     std::vector<size_t> order;
@@ -147,6 +161,18 @@ class Builder {
   }
 
   bool try_merge(const Pair& pair) {
+    Group joint;
+    if (!can_merge(pair, joint)) return false;
+    const int32_t a = unit_of_[pair.first], b = unit_of_[pair.second];
+    if (a == b) return true;
+    for (const Member& member : members_[b]) unit_of_[member.buffer] = a;
+    members_[a] = std::move(joint);
+    members_[b].clear();
+    return true;
+  }
+
+  // `joint` is what both units would be together.
+  bool can_merge(const Pair& pair, Group& joint) const {
     const int32_t a = unit_of_[pair.first], b = unit_of_[pair.second];
     if (a < 0 || b < 0) return false;
     const int64_t shift = delta_of(pair.first) - delta_of(pair.second);
@@ -162,14 +188,10 @@ class Builder {
         }
       }
     }
-    Group joint = members_[a];
+    joint = members_[a];
     joint.insert(joint.end(), moved.begin(), moved.end());
     Unit unit;
-    if (!make_unit(joint, unit)) return false;
-    for (const Member& member : moved) unit_of_[member.buffer] = a;
-    members_[a] = std::move(joint);
-    members_[b].clear();
-    return true;
+    return make_unit(joint, unit);
   }
 
   // A number that divides every size and, where that matters, every position.
@@ -347,6 +369,10 @@ class Builder {
 Layout build_layout(const Problem& problem, const std::vector<int32_t>& chosen,
                     std::vector<bool>& merged, Contradiction& contradiction) {
   return Builder(problem, chosen).build(merged, contradiction);
+}
+
+std::vector<bool> possible_pairs(const Problem& problem, const std::vector<int32_t>& chosen) {
+  return Builder(problem, chosen).possible_pairs();
 }
 
 }  // namespace onearena::internal

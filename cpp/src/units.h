@@ -60,6 +60,10 @@ void check(const Problem& problem);
 Layout build_layout(const Problem& problem, const std::vector<int32_t>& chosen,
                     std::vector<bool>& merged, Contradiction& contradiction);
 
+// By pair of the problem, whether its buffers can have one offset at all: what is tied to them may
+// be in the way.
+std::vector<bool> possible_pairs(const Problem& problem, const std::vector<int32_t>& chosen);
+
 // The smallest number >= value that is congruent to residue (mod modulus); value may be negative.
 inline int64_t align_up(int64_t value, int64_t modulus, int64_t residue) {
   if (modulus == 1) return value;

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
         VerifyReport,
     )
     from onearena.runtime.compare import CompareReport, compare
+    from onearena.sizes.file_parts import FileSizes
+    from onearena.sizes.program import program_sizes
+    from onearena.sizes.results import MethodPools, Pool, ProgramPools
     from onearena.summary.build import summarize
     from onearena.summary.model import ProgramSummary
     from onearena.verification.violation import Violation
@@ -58,6 +61,11 @@ _PUBLIC = {
     "VerifyReport": "onearena.results",
     "CompareReport": "onearena.runtime.compare",
     "compare": "onearena.runtime.compare",
+    "FileSizes": "onearena.sizes.file_parts",
+    "MethodPools": "onearena.sizes.results",
+    "Pool": "onearena.sizes.results",
+    "ProgramPools": "onearena.sizes.results",
+    "program_sizes": "onearena.sizes.program",
     "ProgramSummary": "onearena.summary.model",
     "summarize": "onearena.summary.build",
     "Violation": "onearena.verification.violation",
@@ -84,12 +92,14 @@ __all__ = [
     "Buffer",
     "CompareReport",
     "Explanation",
+    "FileSizes",
     "Footprint",
     "InfeasibleError",
     "Interval",
     "LiveTensor",
     "Member",
     "Memory",
+    "MethodPools",
     "MethodReport",
     "OnearenaError",
     "Options",
@@ -97,8 +107,10 @@ __all__ = [
     "Plan",
     "PlanError",
     "PlanTimeoutError",
+    "Pool",
     "Problem",
     "ProblemFile",
+    "ProgramPools",
     "ProgramReport",
     "ProgramSummary",
     "VerifyReport",
@@ -110,6 +122,7 @@ __all__ = [
     "inspect",
     "optimize",
     "plan",
+    "program_sizes",
     "read_plan",
     "read_problem",
     "summarize",

@@ -45,7 +45,7 @@ def inspect(path: PathLike, measure: bool = False) -> ProgramReport:
     """
     with open_pte(path) as file:
         methods = tuple(
-            inspect_method(analyse_method(file, plan), _record_notes(file))
+            inspect_method(analyse_method(file, plan), read_record(file))
             for plan in file.program.execution_plan or ()
         )
         size = file.source.size_bytes
@@ -117,7 +117,7 @@ def _optimize(
     for position, method in analysed.items():
         tell(f"planning {method.plan.name}")
         best, notes = plan_method(file, analysed, position, options)
-        reports.append(planned_report(method, best, notes))
+        reports.append(planned_report(method, best, notes, record))
         if best is not None:
             changed[position] = NewMethod(best.plan, best.draft.opened, method.payloads)
             name = method.plan.name or ""
@@ -152,7 +152,7 @@ def _copy(file: PteFile, output: PathLike, note: str) -> ProgramReport:
         raise UsageError(f"{target}: cannot be written ({error.strerror})") from error
     size = file.source.size_bytes
     methods = tuple(
-        _unchanged(inspect_method(analyse_method(file, plan), _record_notes(file)))
+        _unchanged(inspect_method(analyse_method(file, plan), read_record(file)))
         for plan in file.program.execution_plan or ()
     )
     return ProgramReport(file.path, os.fspath(output), methods, size, size, False, (note,))
@@ -212,11 +212,6 @@ def _method_record(
         (count, count + len(best.draft.opened.added)),
         best.draft.order,
     )
-
-
-def _record_notes(file: PteFile) -> tuple[str, ...]:
-    record = read_record(file)
-    return (f"optimized by onearena {record.tool_version}",) if record else ()
 
 
 __all__ = ["AnalysisError", "Options", "inspect", "optimize", "verify"]

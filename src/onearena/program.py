@@ -92,6 +92,37 @@ def workspace_of(plan: ExecutionPlan, graphs: Mapping[int, XNNGraph]) -> int:
     )
 
 
+def unknown_backends(method: AnalysedMethod) -> tuple[str, ...]:
+    """The delegates that the method calls and whose own memory is not known, each once."""
+    delegates = method.plan.delegates or ()
+    called = {call.delegate_index for _, call in delegate_calls(method.plan)}
+    return tuple(
+        dict.fromkeys(
+            delegates[number].id or "delegate"
+            for number in sorted(called)
+            if number not in method.payloads or method.payloads[number].graph is None
+        )
+    )
+
+
+def inner_values(steps: MethodSteps, recorded: tuple[int, int] | None) -> frozenset[int]:
+    """Values that opening a delegate added: what nobody but one call writes and reads.
+
+    Args:
+        recorded: the first and the past-the-last of them, where the file has a record.
+    """
+    if recorded is not None:
+        return frozenset(range(*recorded))
+    written: dict[int, set[int]] = {}
+    read: dict[int, set[int]] = {}
+    for step in steps.steps:
+        for value in step.roles.reads:
+            read.setdefault(value, set()).add(step.instruction)
+        for value in step.roles.writes if step.call is not None else ():
+            written.setdefault(value, set()).add(step.instruction)
+    return frozenset(v for v, where in read.items() if where <= written.get(v, set()))
+
+
 def arena_bytes(plan: ExecutionPlan) -> int:
     """Sum of the planned arenas; index 0 is reserved and holds nothing."""
     return sum((plan.non_const_buffer_sizes or ())[1:])

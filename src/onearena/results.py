@@ -97,6 +97,7 @@ class MethodReport:
         pinned_values: planned values that keep their offset because they are not understood.
         state_bytes: bytes that survive from run to run.
         notes: what was left alone, and why.
+        unknown_backends: delegates whose own memory is not known, and not counted.
     """
 
     name: str
@@ -112,6 +113,7 @@ class MethodReport:
     planner: str
     peak: Peak | None
     notes: tuple[str, ...]
+    unknown_backends: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The stable keys of the command line's JSON."""
@@ -129,6 +131,7 @@ class MethodReport:
             planner=self.planner,
             peak=self.peak.to_json() if self.peak else None,
             notes=list(self.notes),
+            unknown_backends=list(self.unknown_backends),
         )
         return result
 

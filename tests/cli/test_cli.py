@@ -13,6 +13,7 @@ import pytest
 
 from onearena.cli.main import main
 from tests.cli.programs import overlapping, spread_out
+from tests.report.programs import rich_file
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -273,3 +274,15 @@ def test_closed_and_full_streams(redirection: str, name: str, code: int, tmp_pat
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == code
     assert "Traceback" not in done.stderr
+
+
+def test_what_is_not_known_is_said_and_not_shown_as_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = rich_file(tmp_path)
+    assert main(["inspect", str(source)]) == 0
+    decode = capsys.readouterr().out.split("method decode")[1]
+    assert "not counted: what SomeNpu allocates by itself, which is unknown" in decode
+    assert main(["inspect", str(source), "--json"]) == 0
+    methods = json.loads(capsys.readouterr().out)["methods"]
+    assert [method["unknown_backends"] for method in methods] == [[], ["SomeNpu"]]

@@ -63,7 +63,7 @@ def test_bad_targets_are_refused_before_planning(
         ([str(source), "-o", str(source)], "overwrite"),
         ([str(source), "-o", str(link)], "overwrite"),
         ([str(source), "--png", str(source)], "overwrite"),
-        ([str(source), "-o", same, "--png", same], "overwrite"),
+        ([str(source), "-o", same, "--png", same], "is named twice"),
         ([str(source), "-o", str(tmp_path)], "is a directory"),
         ([str(source), "-o", str(tmp_path / "no" / "x.csv")], "no directory"),
         ([str(source), "-o", "-"], "not the path of a file"),

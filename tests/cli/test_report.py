@@ -44,7 +44,7 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "report", str(source), "--compare", str(small))
     assert code == 0
     assert "forward: total" in out
-    head = out.split("\n\nmethod ")[0].splitlines()[4:]
+    head = out.split("\n\nmethod ")[0].splitlines()[6:]
     check_golden("report_compare.txt", "\n".join(head) + "\n", tmp_path)
 
 

@@ -103,9 +103,18 @@ def test_a_link_or_another_name_of_an_input_is_not_overwritten(
 def test_one_file_for_two_things(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "x.csv"
     args = [str(spread_out(tmp_path)), "--csv", str(target), "--problem"]
-    assert "would overwrite" in refused(capsys, *args, str(target))
-    assert "would overwrite" in refused(capsys, *args, str(tmp_path / "." / "x.csv"))
+    assert "x.csv: is named twice, as a file to write" in refused(capsys, *args, str(target))
+    assert "is named twice" in refused(capsys, *args, str(tmp_path / "." / "x.csv"))
     assert not target.exists()
+
+
+@pytest.mark.parametrize("option", ["-o", "--csv", "--trace"])
+def test_a_name_that_is_too_long(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    target = tmp_path / f"{'x' * 300}.html"
+    line = refused(capsys, str(spread_out(tmp_path)), option, str(target))
+    assert line == f"onearena: {target}: cannot be written (File name too long)\n"
 
 
 def test_a_disk_that_is_full(

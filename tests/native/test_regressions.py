@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onearena.lifetime import Interval
-from onearena.planners import plan
+from onearena.planners import lower_bound_bytes, plan
 from onearena.problem import Buffer, Member, Problem, Window
 from onearena.verification.native import verify_plan
 
@@ -134,3 +134,12 @@ def test_the_optimum_is_found(name: str) -> None:
     found = plan(problem, time_limit_s=20)
     assert verify_plan(problem, found) == ()
     assert (found.height_bytes[1], found.optimal) == (best, True)
+
+
+def test_a_pair_that_something_else_makes_impossible_lowers_no_bound() -> None:
+    """The second and the third may share, but the first, tied to the third, is in the way."""
+    buffers = (buffer(0, 4, (0, 3)), buffer(1, 4, (1, 3)), buffer(2, 4, (2, 4)))
+    problem = Problem(buffers, (group((0, 0), (2, 0)),), ((1, 2),))
+    assert lower_bound_bytes(problem, 1) == 8
+    found = plan(problem, time_limit_s=20)
+    assert (found.height_bytes[1], found.optimal) == (8, True)

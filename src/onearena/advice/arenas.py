@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from onearena.advice.model import Advice, AdviceKind, Basis
 from onearena.summary.model import MethodSummary
 
+_MAX_NAMES = 8
+
 
 def shared_arena_advice(methods: Sequence[MethodSummary]) -> Iterable[Advice]:
     """Counts arenas only: the workspace is shared anyway."""
@@ -26,6 +28,12 @@ def shared_arena_advice(methods: Sequence[MethodSummary]) -> Iterable[Advice]:
         Basis.AS_IS,
         sum(method.arena_bytes for method in planned),
         sum(largest.values()),
-        tuple(method.name for method in planned),
-        ("arenas only",),
+        (f"methods: {_names(planned)}",),
+        ("counted are the arenas alone: the delegates' workspace is shared anyway",),
     )
+
+
+def _names(methods: Sequence[MethodSummary]) -> str:
+    names = [method.name for method in methods]
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

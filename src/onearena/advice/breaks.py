@@ -25,7 +25,7 @@ from onearena.lifetime import Interval, merge
 from onearena.opening import argument_problem
 from onearena.planners import plan as plan_problem
 from onearena.problem import Problem
-from onearena.program import AnalysedMethod, arena_bytes
+from onearena.program import AnalysedMethod, arena_bytes, inner_values
 from onearena.pte.schema import DelegateCall, KernelCall
 from onearena.pte.tensors import ScalarType
 from onearena.timeline.roles import kernel_roles, operator_name
@@ -51,7 +51,10 @@ class _Region:
 
 
 def break_advice(method: AnalysedMethod, time_limit_s: float) -> Iterable[Advice]:
-    """One advice per kind of operator, as if XNNPACK took it wherever it stands."""
+    """One advice per kind of operator, as if XNNPACK took it wherever it stands. None for methods
+    whose calls are opened."""
+    if not inner_values(method.steps, None).isdisjoint(method.timeline.storage.memories):
+        return  # opened calls do not pay for a break any more
     before = arena_bytes(method.plan) + method.workspace_bytes
     try:
         height = _height(_coarse(method, ()), time_limit_s)

@@ -42,11 +42,11 @@ def dynamic_advice(method: AnalysedMethod, found: LiveFootprint | None) -> Itera
             method.plan.name,
             f"a smaller bound for {effect_text(effect)}",
             "export with the largest size that is needed; the program then refuses larger ones",
-            Basis.AS_IS,
+            Basis.REPLANNED,
             before,
             before - effect.saved_bytes,
             tuple(_dimension_text(dimension) for dimension in effect.dimensions),
-            ("both planned anew, with the delegate calls as they stand", *found.notes),
+            ("both with the delegate calls as they stand", *found.notes),
         )
 
 

@@ -40,7 +40,7 @@ def explain(
     progress: Progress | None = None,
     *,
     method: str | None = None,
-    shapes: Sequence[str] = (),
+    shapes: str | Sequence[str] = (),
 ) -> Explanation:
     """Explains what sets the peak of every method, and what would lower it.
 
@@ -48,8 +48,8 @@ def explain(
         options: of the plans that savings are computed with.
         progress: is told what is being looked at.
         method: explain this one only.
-        shapes: of inputs that are dynamic, like "x=1x3x64x64": says what the bound costs there.
-            Needs a program with one method, or `method`.
+        shapes: of inputs that are dynamic, one or several, like "x=1x3x64x64": says what the
+            bound costs there. Needs a program with one method, or `method`.
 
     Raises:
         UsageError: no such method, or shapes that its inputs cannot have.
@@ -58,6 +58,7 @@ def explain(
         VerificationError: a plan is not valid.
     """
     tell = progress or (lambda _: None)
+    shapes = (shapes,) if isinstance(shapes, str) else shapes
     with open_pte(path) as file:
         tell("reading")
         summary = summarize_file(file)

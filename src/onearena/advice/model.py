@@ -29,6 +29,7 @@ class Basis(StrEnum):
 
     AS_IS = "as it stands"
     OPTIMIZED = "after optimize"
+    REPLANNED = "planned anew"
 
 
 @dataclass(frozen=True)

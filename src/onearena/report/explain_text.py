@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from onearena.advice.dynamic import effect_text
-from onearena.advice.model import Advice, ArenaPeak, Basis, Explanation, MethodExplanation
+from onearena.advice.model import Advice, ArenaPeak, Explanation, MethodExplanation
 from onearena.report.plain import clipped, plain
 from onearena.report.text import both_units, size_text, table
 from onearena.shapes.effects import LiveFootprint
@@ -116,7 +116,7 @@ def _advice_lines(title: str, advice: tuple[Advice, ...], indent: str = "") -> I
     yield f"{indent}{title}:"
     for number, found in enumerate(advice, 1):
         yield f"{indent}{number:>3}. saves {both_units(found.saved_bytes)}: {plain(found.title)}"
-        now = "as it stands" if found.basis is Basis.AS_IS else "after optimize"
-        yield f"{indent}     {found.before_bytes:,} B {now} -> {found.after_bytes:,} B"
+        now = f"{found.before_bytes:,} B {found.basis.value}"
+        yield f"{indent}     {now} -> {found.after_bytes:,} B"
         for line in (found.how, *found.where, *found.notes):
             yield f"{indent}     {plain(line)}"

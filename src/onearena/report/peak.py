@@ -2,62 +2,60 @@
 
 from __future__ import annotations
 
-from onearena.lifetime import Interval, merge
-from onearena.pte.tensors import ScalarType
+from collections.abc import Iterable, Mapping
+
+from onearena.pte.tensors import ScalarType, is_dynamic
 from onearena.results import LiveTensor, Peak
+from onearena.summary.blocks import live_bytes
+from onearena.summary.model import Rectangle
 from onearena.timeline.build import Timeline
 from onearena.timeline.steps import MethodSteps, Step
 
 MAX_TENSORS = 10
 
 
-def find_peak(timeline: Timeline) -> Peak | None:
-    """The step with the most live bytes; None when the method plans nothing."""
-    storage = timeline.storage
-    changes: dict[int, int] = {}
-    for value, lifetime in storage.lifetimes.items():
-        for interval in lifetime:
-            size = storage.memories[value].size_bytes
-            changes[interval.start] = changes.get(interval.start, 0) + size
-            changes[interval.end] = changes.get(interval.end, 0) - size
-    live, best_step, best = 0, -1, 0
-    for step in sorted(changes):
-        live += changes[step]
-        if live > best:
-            best, best_step = live, step
-    if best_step < 0:
-        return None
-    return _peak_at(timeline, best_step)
+def find_peak(timeline: Timeline, offsets: Mapping[int, int] | None = None) -> Peak | None:
+    """The step at which most bytes of an arena are taken; None when the method plans nothing.
 
-
-def _peak_at(timeline: Timeline, step: int) -> Peak:
+    Args:
+        offsets: by value, where it lies; as in the file, if there are none.
+    """
     storage, method = timeline.storage, timeline.method
-    alive = [
-        value
-        for value, lifetime in storage.lifetimes.items()
-        if any(interval.start <= step < interval.end for interval in lifetime)
+    where = offsets or {value: memory.start for value, memory in storage.memories.items()}
+    pieces = [
+        (memory.arena, Rectangle(i.start, i.end, where[value], where[value] + memory.size_bytes))
+        for value, memory in storage.memories.items()
+        for i in storage.lifetimes[value]
     ]
-    alive.sort(key=lambda value: (-storage.memories[value].size_bytes, value))
+    curves = live_bytes(pieces, len(method.steps))
+    arena = max(curves, key=lambda a: max(curves[a], default=0), default=None)
+    if arena is None or not any(curves[arena]):
+        return None
+    bytes_ = max(curves[arena])
+    step = curves[arena].index(bytes_)
+    alive = (
+        value
+        for value, memory in storage.memories.items()
+        if memory.arena == arena and any(i.start <= step < i.end for i in storage.lifetimes[value])
+    )
     tensors = tuple(
         LiveTensor(value, storage.memories[value].size_bytes, _describe(timeline, value))
-        for value in alive[:MAX_TENSORS]
+        for value in _distinct(timeline, where, alive)[:MAX_TENSORS]
     )
-    return Peak(step_label(method, method.steps[step]), _distinct_bytes(timeline, alive), tensors)
+    return Peak(step_label(method, method.steps[step]), bytes_, tensors)
 
 
-def _distinct_bytes(timeline: Timeline, alive: list[int]) -> int:
-    """Bytes alive, those of one alias group once."""
-    storage = timeline.storage
-    group_of = {value: k for k, group in enumerate(storage.groups) for value in group}
-    total = 0
-    spans: dict[int, list[Interval]] = {}
-    for value in alive:
-        memory = storage.memories[value]
-        if value in group_of:
-            spans.setdefault(group_of[value], []).append(Interval(memory.start, memory.end))
-        else:
-            total += memory.size_bytes
-    return total + sum(i.end - i.start for group in spans.values() for i in merge(group))
+def _distinct(
+    timeline: Timeline, where: Mapping[int, int], alive: Iterable[int]
+) -> tuple[int, ...]:
+    """The largest first, without those that lie inside others: names of the same bytes."""
+    memories = timeline.storage.memories
+    found: list[int] = []
+    for value in sorted(alive, key=lambda v: (-memories[v].size_bytes, v)):
+        start, end = where[value], where[value] + memories[value].size_bytes
+        if not any(where[v] <= start and end <= where[v] + memories[v].size_bytes for v in found):
+            found.append(value)
+    return tuple(found)
 
 
 def step_label(method: MethodSteps, step: Step) -> str:
@@ -83,4 +81,5 @@ def _describe(timeline: Timeline, value: int) -> str:
     elif value in timeline.added:
         kind = "inside XNNPACK"
     shape = "x".join(str(size) for size in tensor.sizes or ()) or "scalar"
-    return f"{ScalarType(tensor.scalar_type).name.lower()} {shape} ({kind})"
+    bound = " at most" if is_dynamic(tensor) else ""
+    return f"{ScalarType(tensor.scalar_type).name.lower()}{bound} {shape} ({kind})"

@@ -57,6 +57,9 @@ def _head(report: ProgramReport) -> str:
 def _method_lines(method: MethodReport) -> Iterable[str]:
     yield f"method {plain(method.name)}"
     yield _indent(table(_footprint_rows(method.before, method.after)))
+    if method.unknown_backends:
+        names = ", ".join(map(plain, method.unknown_backends))
+        yield f"  not counted: what {names} allocates by itself, which is unknown"
     scope = "" if method.after else ", calls as they stand"
     yield (
         f"  lower bound of the arena{scope}  {method.lower_bound_bytes:,} B  (gap {method.gap:.2%}"

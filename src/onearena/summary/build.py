@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 
 from onearena.flatbuf.data import data_size
-from onearena.planners.native import lower_bound_bytes
-from onearena.program import AnalysedMethod, analyse_method
+from onearena.program import AnalysedMethod, analyse_method, inner_values
+from onearena.proving import proven_bounds
 from onearena.pte.container import PteFile
 from onearena.pte.reader import open_pte
 from onearena.pte.schema import (
@@ -18,7 +18,7 @@ from onearena.pte.schema import (
     Tensor,
 )
 from onearena.pte.tensors import ScalarType, is_dynamic, tensor_bytes
-from onearena.record import MethodRecord, Record, read_record
+from onearena.record import Record, read_record
 from onearena.summary.blocks import live_bytes, rectangles, value_blocks
 from onearena.summary.delegates import delegate_summaries, workspace
 from onearena.summary.model import (
@@ -83,7 +83,7 @@ def summarize_method(file: PteFile, method: AnalysedMethod, record: Record | Non
     name = method.plan.name or ""
     entry = record.methods.get(name) if record else None
     timeline = method.timeline
-    inner = _inner_values(method, entry)
+    inner = inner_values(method.steps, entry.opened if entry else None)
     tensors, blocks = _tensors_and_blocks(timeline, inner)
     delegates = delegate_summaries(file, method, inner)
     steps = tuple(_step(method, number, step) for number, step in enumerate(timeline.method.steps))
@@ -146,27 +146,6 @@ def _source_line(plan: ExecutionPlan, instruction: int) -> SourceLine | None:
 
 
 # -- tensors and blocks -----------------------------------------------------------------------
-
-
-def _inner_values(method: AnalysedMethod, entry: MethodRecord | None) -> frozenset[int]:
-    """Values that opening added: as recorded, else what a call both writes and reads."""
-    if entry is not None:
-        return frozenset(range(*entry.opened))
-    found: set[int] = set()
-    for step in method.steps.steps:
-        if step.call is not None:
-            found.update(step.roles.reads)
-    written = {
-        (step.instruction, value)
-        for step in method.steps.steps
-        if step.call is not None
-        for value in step.roles.writes
-    }
-    readers: dict[int, set[int]] = {}
-    for step in method.steps.steps:
-        for value in step.roles.reads:
-            readers.setdefault(value, set()).add(step.instruction)
-    return frozenset(v for v in found if readers[v] and all((i, v) in written for i in readers[v]))
 
 
 def _tensors_and_blocks(
@@ -282,9 +261,10 @@ def _arenas(timeline: Timeline, blocks: tuple[Block, ...]) -> tuple[ArenaSummary
     pieces = ((block.arena, piece) for block in blocks for piece in block.rectangles)
     live = live_bytes(pieces, len(method.steps))
     nothing = (0,) * len(method.steps)
-    bounds = {a: lower_bound_bytes(timeline.problem, a) for a in timeline.problem.arenas}
+    sizes = dict(enumerate(method.plan.non_const_buffer_sizes or ()))
+    bounds = proven_bounds(timeline.problem, sizes)
     found = []
-    for memory_id, size in enumerate(method.plan.non_const_buffer_sizes or ()):
+    for memory_id, size in sizes.items():
         if memory_id == 0:
             continue  # reserved for constants; holds nothing
         curve = live.get(memory_id, nothing)

@@ -284,6 +284,11 @@ class MethodSummary:
         shared = self.workspace.global_bytes
         return None if shared is None else self.arena_bytes + shared
 
+    @property
+    def calls_delegates(self) -> bool:
+        """Whether an instruction calls one."""
+        return any(delegate.calls for delegate in self.delegates)
+
     def peak_arena(self) -> ArenaSummary | None:
         """The arena with the largest peak."""
         used = [arena for arena in self.arenas if arena.peak_step is not None]
