@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from onearena.checking.amounts import Sizes
+from onearena.checking.load import load_sizes
 from onearena.pte.schema import ExtraTensorInfo
-from onearena.summary.build import summarize
 from tests.cli.programs import chain_payload
 from tests.pte.build import Method, file_bytes, pte_file
 
@@ -47,4 +47,4 @@ def write(path: Path, *methods: Method) -> Path:
 
 def sizes_of(path: Path, *methods: Method) -> Sizes:
     """What is known about a program of these methods."""
-    return Sizes(summarize(write(path, *methods)))
+    return load_sizes(str(write(path, *methods)))

@@ -56,6 +56,20 @@ def test_several_models(models: Path, capsys: pytest.CaptureFixture[str]) -> Non
     code, out, _ = run(capsys, "check", "dark.pte", "--budget=total=1MB", "--allow-unknown")
     assert code == 0
     assert "warning: total: not known: the workspace of MysteryBackend is not known" in out
+    assert "--allow-unknown" not in out
+
+
+def test_what_is_not_known_says_how_to_let_it_pass(
+    models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for more in ([], ["--markdown"]):
+        args = ("check", "dark.pte", "--budget=dark:workspace=1MB,relu:arena=1", *more)
+        code, out, _ = run(capsys, *args)
+        assert code == 1
+        lines = [line for line in out.splitlines() if "--allow-unknown" in line]
+        assert len(lines) == 1  # what is over its limit does not pass by it
+        assert lines[0].endswith("; --allow-unknown lets it pass")
+        assert "dark:workspace" in lines[0]
 
 
 def test_markdown(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -239,7 +253,11 @@ BUDGET = "--budget=arena=1MB"
         (["spread.pte", "--budget=nothing=1"], "cannot be budgeted"),
         (["spread.pte", "--budget=g:arena=1"], "no such method"),
         (["spread.pte", BUDGET, "--max-growth=1%"], "needs --against"),
-        (["spread.pte", "--against=base.pte", "--max-growth=-1%"], "growth"),
+        (["spread.pte", "--against=base.pte", "--max-growth=-1%"], "'-1%' must not be negative"),
+        (["spread.pte", "--against=base.pte", "--max-growth", "-1%"], "'-1%' must not be negative"),
+        (["spread.pte", "--against=base.pte", "--max-growth", "-64kB"], "must not be negative"),
+        (["spread.pte", "--against=base.pte", "--max-growth"], "expected one argument"),
+        (["spread.pte", "--budget=arena=-5"], "'-5' must not be negative"),
         (["spread.pte", "--against=nowhere.pte"], "nowhere.pte: no such file"),
         (["spread.pte", "--against=notes.txt"], "notes.txt: is not a .pte"),
         (["spread.pte", "--against=base.pte", "--against=two.pte"], "2 bases for 1 model"),

@@ -86,6 +86,12 @@ def test_not_growth(text: str) -> None:
         parse_growth(text)
 
 
+@pytest.mark.parametrize("text", ["-1%", " -64kB", "- 5", "-.5%", "\N{MINUS SIGN}1%"])
+def test_negative_growth_is_called_so(text: str) -> None:
+    with pytest.raises(UsageError, match=r"growth: .* must not be negative$"):
+        parse_growth(text)
+
+
 def test_budgets() -> None:
     arena, second = Quantity("arena"), Quantity("arena", 2)
     assert parse_budgets(["arena=2MB, total=3MB", "pre:arena.2=64kB"]) == {

@@ -13,8 +13,10 @@ from onearena.checking.load import base_paths, load_sizes
 from onearena.checking.sizes import parse_growth
 from onearena.checking.verdict import Check, Outcome, Rules, Verdict, evaluate
 from onearena.errors import FormatError, UsageError
+from onearena.pte.schema import NamedData, SubsegmentOffsets
 from tests.checking.programs import delegated_method, relu_method, sizes_of, write
-from tests.pte.build import Method
+from tests.cli.programs import chain_payload
+from tests.pte.build import Method, file_bytes, pte_file
 
 ARENA_BYTES = 2 * 4096  # of relu_method()
 
@@ -96,8 +98,28 @@ def test_what_the_file_takes(tmp_path: Path) -> None:
     assert program_amount(sizes, Quantity("file")) == Amount(size)
     assert program_amount(sizes, Quantity("constants")) == Amount(0)
     (check,) = budget(sizes, f"file={size - 1},constants=0").failures
-    assert check.explanations[0].parts
-    assert sum(part.size_bytes for part in check.explanations[0].parts) <= size
+    (found,) = check.explanations
+    assert {part.name for part in found.parts} >= {"program description", "delegate payloads"}
+    assert sum(part.size_bytes for part in found.parts) == size
+
+
+def test_every_part_of_a_file_is_told(tmp_path: Path) -> None:
+    """Where XNNPACK's weights are, too: there are six parts, more than of other things."""
+    path = tmp_path / "a.pte"
+    file = pte_file(
+        delegated_method(),
+        segments=[chain_payload(), b"c" * 200, b"s" * 300, b"n" * 4000],
+        constant_segment=SubsegmentOffsets(1, (0, 0)),
+        mutable_data_segments=(SubsegmentOffsets(2, (0,)),),
+        named_data=(NamedData("weights", 3),),
+    )
+    path.write_bytes(file_bytes(file))
+    (check,) = budget(load_sizes(str(path)), "file=1").failures
+    (found,) = check.explanations
+    sizes = {part.name: part.size_bytes for part in found.parts}
+    assert (sizes["named data"], sizes["initial state"], sizes["constants"]) == (4000, 300, 200)
+    assert found.parts[0].name == "named data"
+    assert (sum(sizes.values()), found.more) == (path.stat().st_size, 0)
 
 
 def test_unknown_is_not_zero(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from onearena.cli.main import main
+from onearena.cli.main import joined, main
 from tests.cli.programs import overlapping, spread_out
 from tests.report.programs import rich_file
 
@@ -286,3 +286,19 @@ def test_what_is_not_known_is_said_and_not_shown_as_nothing(
     assert main(["inspect", str(source), "--json"]) == 0
     methods = json.loads(capsys.readouterr().out)["methods"]
     assert [method["unknown_backends"] for method in methods] == [[], ["SomeNpu"]]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["check", "a", "--max-growth", "-1%"], ["check", "a", "--max-growth=-1%"]),
+        (["--budget", "-.5kB", "-1"], ["--budget=-.5kB", "-1"]),
+        (["--a", "--b", "-1", "--c"], ["--a", "--b=-1", "--c"]),
+        (["--json", "--", "--max-growth", "-1%"], ["--json", "--", "--max-growth", "-1%"]),
+        (["--a=1", "-1", "-o", "-1", "--b", "-x"], ["--a=1", "-1", "-o", "-1", "--b", "-x"]),
+        (["--", "-1"], ["--", "-1"]),
+        ([], []),
+    ],
+)
+def test_negative_amounts_belong_to_their_option(given: list[str], expected: list[str]) -> None:
+    assert list(joined(given)) == expected

@@ -146,3 +146,25 @@ def test_bad_programs(
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "bad.pte" in err
     assert not (tmp_path / "sizes.h").exists()
+
+
+def test_the_workspace_is_shown_when_it_is_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`optimize` plans all of it; a program without XNNPACK has no such rows."""
+    source, small = spread_out(tmp_path), tmp_path / "small.pte"
+    assert run(capsys, "optimize", str(source), "-o", str(small))[0] == 0
+    code, out, _ = run(capsys, "sizes", str(small))
+    assert code == 0
+    rows = [line.split() for line in out.splitlines() if "XNNPACK workspace" in line]
+    assert [row[-1] for row in rows] == ["0", "0", "0"]
+    _, out, _ = run(capsys, "sizes", str(kernels(tmp_path)))
+    assert "XNNPACK" not in out
+
+
+def test_the_file_table_adds_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for source in (spread_out(tmp_path), kernels(tmp_path)):
+        _, out, _ = run(capsys, "sizes", str(source))
+        table = out.split("what the file holds\n")[1].split("\n\n")[0].splitlines()[1:]
+        whole, *parts = (int(line[22:].split()[0].replace(",", "")) for line in table)
+        assert whole == sum(parts) == source.stat().st_size

@@ -21,7 +21,7 @@ from onearena.report.arena_map import (
 )
 from onearena.report.palette import KIND_COLOURS
 from onearena.report.plain import plain
-from onearena.summary.model import Kind, MethodSummary, ProgramSummary
+from onearena.summary.model import ArenaSummary, Kind, MethodSummary, ProgramSummary
 from tests.report.golden_files import check_golden
 
 pytest.importorskip("matplotlib")
@@ -79,6 +79,14 @@ def test_structure(rich: ProgramSummary) -> None:
     method = rich.methods[0]
     names = {f"block-{b.number}-{k}" for b in method.blocks for k in range(len(b.rectangles))}
     assert set(groups(svg, "block-")) == names
+
+
+def test_nothing_has_no_axis(empty: ProgramSummary, rich: ProgramSummary) -> None:
+    method = empty.methods[0]
+    nothing = ArenaSummary(1, 0, (0,) * len(method.steps), 0, None)
+    for none in (replace(method, arenas=()), replace(method, arenas=(nothing,))):
+        assert " B</text>" not in arena_map_svg(empty, none).decode()
+    assert " B</text>" in arena_map_svg(rich, rich.methods[0]).decode()
 
 
 def test_every_kind_has_its_colour(rich: ProgramSummary) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +14,12 @@ from onearena.report.plain import can_encode, clipped, encodable, plain
 from onearena.report.summary_json import summary_json
 from onearena.report.summary_markdown import summary_markdown
 from onearena.report.summary_text import TextStyle, summary_text
-from onearena.report.text import both_units
+from onearena.report.text import both_units, size_text
+from onearena.report.totals import known_pools
+from onearena.summary.build import summarize
 from onearena.summary.model import MethodSummary, ProgramSummary
 from tests.report.golden_files import check_golden
-from tests.report.programs import HOSTILE_NAMES
+from tests.report.programs import HOSTILE_NAMES, empty_file, rich_file
 
 
 def smaller(summary: ProgramSummary) -> ProgramSummary:
@@ -37,12 +40,41 @@ def test_text_of_two_programs_starts_with_what_differs(rich: ProgramSummary) -> 
     text = summary_text(rich, smaller(rich))
     head = text.split("\n\nmethod ")[0]
     check_golden("compared.txt", head + "\n")
+    assert head.endswith("\n\nwhat follows is about rich.pte alone")
     assert text.endswith(summary_text(rich).split("\n\n", 1)[1])
 
 
 def test_text_of_programs_without_memory(empty: ProgramSummary, no_methods: ProgramSummary) -> None:
     check_golden("empty.txt", summary_text(empty) + "\n")
     assert summary_text(no_methods).endswith("no methods")
+
+
+def test_the_parts_of_both_files_are_told(tmp_path: Path) -> None:
+    paths = [rich_file(tmp_path), empty_file(tmp_path)]
+    pools = [known_pools(path) for path in paths]
+    first, second = map(summarize, paths)
+    text = summary_text(first, second, pools=pools[0], other_pools=pools[1])
+    heads = [part.splitlines() for part in text.split("\n\n")[:2]]
+    for head, path, program in zip(heads, paths, pools, strict=True):
+        assert head[0].startswith(f"{path}  ")
+        parts = program[0].flash.parts
+        assert all(f"{part.name} {size_text(part.size_bytes)}" in head[1] for part in parts)
+        assert sum(part.size_bytes for part in parts) == path.stat().st_size
+
+
+def test_a_method_that_one_program_lacks_has_the_same_rows(rich: ProgramSummary) -> None:
+    decode = replace(rich, methods=rich.methods[1:])
+    for first, second in ((rich, decode), (decode, rich)):
+        lines = summary_text(first, second).splitlines()
+        rows = [line.split() for line in lines if line.startswith("forward: ")]
+        assert [row[1] for row in rows] == ["arenas", "workspace", "total"]
+        here, there = (row[2:4] for row in (rows[0], rows[2]))
+        missing = 0 if first is decode else 1
+        assert (here[missing], there[missing]) == ("-", "-")
+        assert "-" not in (here[1 - missing], there[1 - missing])
+        table = summary_markdown(first, second)
+        assert table.count("| `forward` |") == 3
+        assert "`SomeNpu`" in table
 
 
 def test_unknown_is_said_and_never_counted_as_nothing(rich: ProgramSummary) -> None:

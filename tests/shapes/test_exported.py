@@ -131,8 +131,8 @@ def test_responsible_dimension() -> None:
     """An image: both sides count, in proportion. Two lengths: one is tied to a third input."""
     effects = live_footprint(dynamic_method("unet"), by_position(CASES["unet"].live))
     assert [effect.dimensions for effect in effects.by_dimension] == [
-        (Dimension(0, 3, "input0", 64, 16),),
-        (Dimension(0, 2, "input0", 64, 24),),
+        (Dimension(0, 3, "input 0", 64, 16),),
+        (Dimension(0, 2, "input 0", 64, 24),),
     ]
     assert effects.live.total_bytes < effects.bound_exactly.total_bytes <= effects.bound.total_bytes
     assert effects.bound.total_bytes <= effects.in_file.total_bytes
@@ -142,8 +142,8 @@ def test_responsible_dimension() -> None:
 
     lengths = live_footprint(dynamic_method("lengths"), by_position(CASES["lengths"].live))
     assert [effect.dimensions for effect in lengths.by_dimension] == [
-        (Dimension(0, 0, "input0", 32, 9), Dimension(2, 0, "input2", 32, 9)),
-        (Dimension(1, 0, "input1", 16, 4),),
+        (Dimension(0, 0, "input 0", 32, 9), Dimension(2, 0, "input 2", 32, 9)),
+        (Dimension(1, 0, "input 1", 16, 4),),
     ]
     untouched = live_footprint(dynamic_method("lengths"), {})
     assert untouched.by_dimension == ()

@@ -26,12 +26,25 @@ def test_names_positions_and_a_lone_dynamic_input() -> None:
 
 
 def test_a_lone_input_without_a_name_may_be_called_anything() -> None:
-    lone = (TensorInputShape(0, 4, "input0", (8,), True),)
+    lone = (TensorInputShape(0, 4, "input 0", (8,), True),)
     assert parse_shapes(["x=5"], lone) == parse_shapes(["input0=5"], lone) == {0: (5,)}
     with pytest.raises(UsageError, match="no tensor input is called '1'"):
         parse_shapes(["1=5"], lone)
     with pytest.raises(UsageError, match="no tensor input is called 'x'"):
         parse_shapes(["x=5"], (IMAGE,))
+
+
+def test_an_input_without_a_name_has_the_one_that_reports_show() -> None:
+    inputs = tensor_inputs(_method(None).plan())
+    for name in ("1", "input1", "input 1", " input 1 "):
+        assert parse_shapes([f"{name}=2"], inputs) == {1: (2,)}
+    for name in ("input", "input4", "input01", "input-1", "Input1", "inputinput1"):
+        with pytest.raises(UsageError, match=r"no tensor input is called .*: input 0 .*, input 1"):
+            parse_shapes([f"{name}=2"], inputs)
+    with pytest.raises(UsageError, match="no tensor input is called 'input0'"):
+        parse_shapes(["input0=2"], ALL)  # it has a name
+    other = (IMAGE, TensorInputShape(1, 4, "input0", (8,), True))
+    assert parse_shapes(["input0=2"], other) == {1: (2,)}
 
 
 @pytest.mark.parametrize(
@@ -117,7 +130,7 @@ def test_keyword_arguments_have_names_in_the_file() -> None:
     positional = _tree("builtins.tuple", "null", _leaf())
     recorded = json.dumps([1, _tree("builtins.tuple", "null", positional, keywords)])
     names = [spec.name for spec in tensor_inputs(_method(recorded).plan())]
-    assert names == ["input0", "pair.0", "pair.1", "mask"]
+    assert names == ["input 0", "pair.0", "pair.1", "mask"]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +144,7 @@ def test_keyword_arguments_have_names_in_the_file() -> None:
 )
 def test_a_structure_that_says_nothing_gives_no_names(recorded: str | None) -> None:
     names = [spec.name for spec in tensor_inputs(_method(recorded).plan())]
-    assert names == ["input0", "input1", "input2", "input3"]
+    assert names == ["input 0", "input 1", "input 2", "input 3"]
 
 
 def test_a_tensor_with_a_name_of_its_own() -> None:

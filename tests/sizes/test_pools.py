@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from onearena.errors import AnalysisError, UsageError
+import onearena
+from onearena.errors import AnalysisError, FormatError, UsageError
 from onearena.pte.container import PteFile
+from onearena.pte.reader import open_pte
 from onearena.pte.schema import (
     BackendDelegateInlineData,
     Buffer,
@@ -229,6 +232,50 @@ def test_sizes_of_the_file() -> None:
     assert pools.flash.named_bytes == 400
     assert pools.file_bytes == file.source.size_bytes
     assert 0 < pools.program_bytes < pools.file_bytes - 1000
+    flash = pools.flash
+    assert flash.description_bytes == pools.program_bytes - 30
+    assert [(part.name, part.size_bytes) for part in flash.parts] == [
+        ("program description", flash.description_bytes),
+        ("constants", 220),
+        ("delegate payloads", 110),
+        ("initial state", 300),
+        ("named data", 400),
+        ("padding", flash.padding_bytes),
+    ]
+    assert flash.padding_bytes > 0
+    assert sum(part.size_bytes for part in flash.parts) == flash.file_bytes
+
+
+def test_a_segment_with_two_purposes_counts_once() -> None:
+    file = written(
+        with_delegate("EthosUBackend"),
+        segments=[b"p" * 100, b"unused" * 20],
+        constant_segment=SubsegmentOffsets(0, (0,)),
+        mutable_data_segments=(SubsegmentOffsets(0, (0,)),),
+        named_data=(NamedData("a", 0),),
+    )
+    flash = program_pools(file).flash
+    assert [part.name for part in flash.parts] == ["program description", "constants", "padding"]
+    assert flash.padding_bytes >= 120  # what nothing names is in it
+    assert sum(part.size_bytes for part in flash.parts) == flash.file_bytes
+
+
+@pytest.mark.parametrize("target", ["host64", "cortex-m55"])
+def test_sizes_from_a_path(tmp_path: Path, target: str) -> None:
+    path = tmp_path / "a.pte"
+    path.write_bytes(file_bytes(pte_file(topk(3, 700, dimension=1))))
+    found = onearena.program_sizes(path, target)
+    assert isinstance(found, onearena.ProgramPools)
+    assert found.to_json() == onearena.program_sizes(str(path), target=target).to_json()
+    with open_pte(path) as file:
+        assert found == program_pools(file, find_target(target))
+
+
+def test_sizes_for_no_target(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'z80' is not a target; there are host64"):
+        onearena.program_sizes(tmp_path / "a.pte", "z80")
+    with pytest.raises(FormatError, match="no such file"):
+        onearena.program_sizes(tmp_path / "a.pte")
 
 
 def test_a_second_file_is_said() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from onearena.checking.budget import ARENA, WORKSPACE, Quantity
+from onearena.sizes.file_parts import FileSizes
 from onearena.summary.model import MethodSummary, ProgramSummary
 
 
@@ -35,11 +36,13 @@ class Sizes:
 
     Attributes:
         summary: of the file.
+        file: what it is made of; None if that is not known.
         allocators: by method, what its method allocator must hold; empty if nobody asked.
     """
 
     summary: ProgramSummary
     allocators: Mapping[str, Amount] = field(default_factory=dict)
+    file: FileSizes | None = None
 
     @property
     def method_names(self) -> tuple[str, ...]:

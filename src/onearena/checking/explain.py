@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from onearena.checking.amounts import Sizes
 from onearena.checking.budget import WORKSPACE, Quantity
+from onearena.sizes.file_parts import FileSizes
 from onearena.summary.model import (
     ArenaSummary,
     DelegateSummary,
     Kind,
     MethodSummary,
-    ProgramSummary,
     SourceLine,
     TensorSummary,
 )
@@ -70,15 +71,13 @@ class Explanation:
     more: int
 
 
-def explain(
-    summary: ProgramSummary, methods: Iterable[str], quantity: Quantity
-) -> tuple[Explanation, ...]:
+def explain(sizes: Sizes, methods: Iterable[str], quantity: Quantity) -> tuple[Explanation, ...]:
     """What the quantity of these methods is made of, as far as the file tells."""
     if not quantity.is_per_method:
-        return (_file(summary),)
+        return () if sizes.file is None else (_file(sizes.file),)
     found: list[Explanation] = []
     for name in methods:
-        method = summary.method(name)
+        method = sizes.summary.method(name)
         if method is None:
             continue
         if quantity.name in ("arena", "total"):
@@ -149,19 +148,19 @@ def _state(method: MethodSummary) -> list[Explanation]:
     return [_without_step(Subject.STATE, method.name, method.state_bytes, parts)]
 
 
-def _file(summary: ProgramSummary) -> Explanation:
-    payloads = sum(d.payload_bytes or 0 for m in summary.methods for d in m.delegates)
-    parts = [
-        Part("payloads", "of delegates, with their weights", payloads),
-        Part("constants", "weights that kernels use", summary.constants_bytes),
-        Part("description", "values, instructions, names", summary.description_bytes),
-    ]
-    parts = sorted((part for part in parts if part.size_bytes), key=lambda part: -part.size_bytes)
-    return _without_step(Subject.FILE, None, summary.file_bytes, parts)
+def _file(file: FileSizes) -> Explanation:
+    """All parts, however many: they add up to the file."""
+    parts = [Part(part.name, part.note, part.size_bytes) for part in file.parts]
+    parts.sort(key=lambda part: -part.size_bytes)
+    return _without_step(Subject.FILE, None, file.file_bytes, parts, len(parts))
 
 
 def _without_step(
-    subject: Subject, method: str | None, size_bytes: int, parts: list[Part]
+    subject: Subject,
+    method: str | None,
+    size_bytes: int,
+    parts: list[Part],
+    most: int = MAX_PARTS,
 ) -> Explanation:
-    shown, more = tuple(parts[:MAX_PARTS]), max(0, len(parts) - MAX_PARTS)
+    shown, more = tuple(parts[:most]), max(0, len(parts) - most)
     return Explanation(subject, method, None, None, None, size_bytes, None, shown, more)

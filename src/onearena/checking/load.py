@@ -11,6 +11,7 @@ from onearena.checking.sizes import quoted
 from onearena.errors import FormatError, UsageError
 from onearena.pte.container import PteFile
 from onearena.pte.reader import open_pte
+from onearena.sizes.files import file_sizes
 from onearena.sizes.pools import program_pools
 from onearena.sizes.targets import Target
 from onearena.summary.build import summarize_file
@@ -32,7 +33,7 @@ def load_sizes(path: str, target: Target | None = None) -> Sizes:
             if names.count(name) > 1:
                 raise FormatError(f"{path}: {names.count(name)} methods are called {quoted(name)}")
         allocators = _allocators(file, target) if target is not None else {}
-        return Sizes(summarize_file(file), allocators)
+        return Sizes(summarize_file(file), allocators, file_sizes(file))
 
 
 def _allocators(file: PteFile, target: Target) -> dict[str, Amount]:

@@ -22,6 +22,7 @@ _UNITS = {
 }
 _NUMBER = r"([0-9][0-9_ ]{0,40}(?:\.[0-9]{1,20})?)"
 _SIZE = re.compile(rf"{_NUMBER} ?([A-Za-z]*)")
+_NEGATIVE = re.compile(r"[-\N{MINUS SIGN}] ?[0-9.]")
 _PERCENT = re.compile(rf"{_NUMBER} ?%")
 _MAX_PERCENT = 1_000_000
 _SHOWN = 60
@@ -41,6 +42,7 @@ def parse_size(text: str) -> int:
     Raises:
         UsageError: it is no size, no whole number of bytes, or too large for 63 bits.
     """
+    _refuse_negative(text)
     found = _SIZE.fullmatch(text.strip())
     if not found or found[2] not in _UNITS:
         raise UsageError(
@@ -53,6 +55,11 @@ def parse_size(text: str) -> int:
     if size > MAX_SIZE_BYTES:
         raise UsageError(f"{quoted(text)} is more than 63 bits can hold")
     return int(size)
+
+
+def _refuse_negative(text: str) -> None:
+    if _NEGATIVE.match(text.strip()):
+        raise UsageError(f"{quoted(text)} must not be negative")
 
 
 def _number(text: str) -> Fraction:
@@ -88,6 +95,8 @@ def parse_growth(text: str) -> Growth:
         UsageError: it is neither a percentage nor a size.
     """
     stripped = text.strip()
+    if _NEGATIVE.match(stripped):
+        raise UsageError(f"growth: {quoted(text)} must not be negative")
     if not stripped.endswith("%"):
         try:
             return Growth(stripped, Fraction(0), parse_size(stripped))

@@ -233,7 +233,7 @@ def _check(
     if not check.over_bytes:
         return check
     methods = new.methods if method is None else (method,)
-    return replace(check, explanations=explain(after.summary, methods, quantity))
+    return replace(check, explanations=explain(after, methods, quantity))
 
 
 def _amount(sizes: Sizes, key: BudgetKey) -> Amount:

@@ -10,8 +10,9 @@ import argparse
 import contextlib
 import gc
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from onearena import __version__
@@ -20,6 +21,8 @@ from onearena.errors import OnearenaError
 from onearena.report.plain import plain
 
 _GC_THRESHOLD = 200_000
+_NEGATIVE = re.compile(r"-[0-9.]")
+_LONG_OPTION = re.compile(r"--[a-z][a-z-]*")
 _COMMANDS = (optimize, inspect, report, explain, sizes, verify, compare, check, plan)
 
 
@@ -29,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # a command makes many objects that live to its end: looking for garbage only costs time
     gc.set_threshold(_GC_THRESHOLD)
     parser = _parser()
-    args = parser.parse_args(argv)
+    args = parser.parse_args(list(joined(sys.argv[1:] if argv is None else argv)))
     try:
         code: int = args.run(args)
         sys.stdout.flush()
@@ -46,6 +49,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("onearena: interrupted", file=sys.stderr)
         return 130
+
+
+def joined(arguments: Sequence[str]) -> Iterator[str]:
+    """Negative amounts such as `-1%` tied to the option in front of them: argparse would take
+    them for options themselves, and say that a value is missing in place of what is wrong."""
+    option: str | None = None
+    are_options = True
+    for argument in arguments:
+        if option is not None and _NEGATIVE.match(argument):
+            yield f"{option}={argument}"
+            option = None
+            continue
+        if option is not None:
+            yield option
+        are_options = are_options and argument != "--"
+        is_option = are_options and _LONG_OPTION.fullmatch(argument) is not None
+        option = argument if is_option else None
+        if not is_option:
+            yield argument
+    if option is not None:
+        yield option
 
 
 def _open_closed_streams() -> None:

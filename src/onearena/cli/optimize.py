@@ -72,4 +72,4 @@ def _page(args: argparse.Namespace) -> Path | None:
     """
     if args.report is None:
         return None
-    return page_path(args.report, (args.program, args.output))
+    return page_path(args.report, args.program, args.output)

@@ -173,8 +173,7 @@ def _check_targets(args: argparse.Namespace, file: ProblemFile) -> None:
         target_path(args.output, [args.problem])
         check_output_format(args.output, file.problem, file.table is None)
     if args.png is not None:
-        others = [args.problem] if args.output is None else [args.problem, args.output]
-        target_path(args.png, others)
+        target_path(args.png, [args.problem], [] if args.output is None else [args.output])
         if not args.png.lower().endswith(".png"):
             raise UsageError(f"{args.png}: the name of a picture must end with .png")
         require_pillow()

@@ -26,7 +26,8 @@ def add_parser(subparsers: Any) -> None:
         "report",
         help="show the memory of a program: as text, HTML, pictures, and files for other tools",
         description="Shows what a program's memory holds and when: which tensors and delegates, "
-        "what sets the peak, what no plan can undercut. Prints text unless files are asked for.",
+        "what sets the peak, what no plan for this order can undercut. Prints text unless files "
+        "are asked for.",
     )
     parser.add_argument("program", help="the .pte file to read")
     parser.add_argument(
@@ -120,7 +121,10 @@ def _print_report(report: _Report) -> None:
     encoding = sys.stdout.encoding
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_COLUMNS
     style = TextStyle(columns, can_encode(BLOCKS, encoding))
-    print(encodable(summary_text(report.summary, report.other, style, report.pools), encoding))
+    text = summary_text(
+        report.summary, report.other, style, report.pools, other_pools=report.other_pools
+    )
+    print(encodable(text, encoding))
 
 
 def _print_json(report: _Report, written: Iterable[str]) -> None:
@@ -154,10 +158,11 @@ def _check_files(args: argparse.Namespace) -> None:
     """
     from onearena.problem_files.disk import target_path
 
-    others = [args.program] if args.compare is None else [args.program, args.compare]
+    inputs = [args.program] if args.compare is None else [args.program, args.compare]
+    outputs: list[str] = []
     for path, kind in _asked(args):
-        target_path(path, others)
-        others.append(path)
+        target_path(path, inputs, outputs)
+        outputs.append(path)
         if kind.suffixes and not path.lower().endswith(kind.suffixes):
             raise UsageError(
                 f"{path}: the file of {kind.option} must end with {_any(kind.suffixes)}"

@@ -46,28 +46,40 @@ def _read(path: Path, name: str) -> bytes:
 
 
 def target_path(
-    path: str | os.PathLike[str], others: Iterable[str | os.PathLike[str]] = ()
+    path: str | os.PathLike[str],
+    inputs: Iterable[str | os.PathLike[str]] = (),
+    outputs: Iterable[str | os.PathLike[str]] = (),
 ) -> Path:
     """Where to write; links are followed.
 
+    Args:
+        inputs: files that are read.
+        outputs: other files that will be written.
+
     Raises:
         UsageError: it cannot be a file to write, its directory is missing, or it is one of the
-            `others`: files that are read, or written too.
+            `inputs` or `outputs`.
     """
     name = os.fspath(path)
     try:
         target = output_path(path)
-        for other in others:
-            if target == Path(os.path.realpath(other)) or _is_same(target, other):
+        for other in outputs:
+            if _is_same(target, other):
+                raise UsageError(f"{name}: is named twice, as a file to write")
+        for other in inputs:
+            if _is_same(target, other):
                 raise UsageError(f"{name}: would overwrite {os.fspath(other)}")
         if not target.parent.is_dir():
             raise UsageError(f"{name}: there is no directory {target.parent}")
     except (OSError, ValueError) as error:
-        raise UsageError(f"{name}: cannot be written ({error})") from None
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise UsageError(f"{name}: cannot be written ({reason or error})") from None
     return target
 
 
 def _is_same(target: Path, other: str | os.PathLike[str]) -> bool:
+    if target == Path(os.path.realpath(other)):
+        return True
     with contextlib.suppress(OSError):  # one of them does not exist
         return target.samefile(other)
     return False

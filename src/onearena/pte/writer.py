@@ -47,17 +47,22 @@ def output_path(path: str | os.PathLike[str]) -> Path:
     """Where to write: a symbolic link stays and what it points to is replaced.
 
     Raises:
-        UsageError: the path is empty, means standard output, or names something that is there
-            and is not a regular file; renaming over a device would destroy it.
+        UsageError: the path is empty, means standard output, cannot be a path (such as one that
+            is too long), or names something that is there and is not a regular file; renaming
+            over a device would destroy it.
     """
     name = os.fspath(path)
     if name in ("", "-"):
         raise UsageError(f"{name!r} is not the path of a file to write")
-    target = Path(os.path.realpath(name))
-    if target.is_dir():
-        raise UsageError(f"{name}: is a directory")
-    if target.exists() and not target.is_file():
-        raise UsageError(f"{name}: is there and is not a regular file")
+    try:
+        target = Path(os.path.realpath(name))
+        if target.is_dir():
+            raise UsageError(f"{name}: is a directory")
+        if target.exists() and not target.is_file():
+            raise UsageError(f"{name}: is there and is not a regular file")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise UsageError(f"{name}: cannot be written ({reason or error})") from None
     return target
 
 

@@ -129,17 +129,20 @@ def _figure(summary: ProgramSummary, method: MethodSummary) -> Figure:
             _draw_arena(axes, method, arenas[number])
         else:
             axes.set_title("no arenas", loc="left", fontsize=12)
+            axes.set_xticks([])
+            axes.set_yticks([])
     _legend(figure, method, 1 - 50 / height)
     return figure
 
 
 def _draw_arena(axes: Axes, method: MethodSummary, arena: ArenaSummary) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
     blocks = [block for block in method.blocks if block.arena == arena.memory_id]
     highest = max((r.high for block in blocks for r in block.rectangles), default=0)
     axes.set_xlim(0, max(len(method.steps), 1))
-    axes.set_ylim(0, max(arena.size_bytes, highest, 1))
+    top = max(arena.size_bytes, highest)
+    axes.set_ylim(0, max(top, 1))
     for block in blocks:
         _draw_block(axes, block)
     axes.axhline(arena.bound_bytes, color=_BOUND, linestyle="--", linewidth=1.2, gid="bound")
@@ -149,6 +152,7 @@ def _draw_arena(axes: Axes, method: MethodSummary, arena: ArenaSummary) -> None:
     axes.set_title(_title(arena), loc="left", fontsize=12)
     axes.set_xlabel("step")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True) if top else NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: size_text(round(value))))
 
 
@@ -177,7 +181,7 @@ def _title(arena: ArenaSummary) -> str:
     return (
         f"arena {arena.memory_id}: {both_units(arena.size_bytes)}, "
         f"most alive {arena.peak_bytes:,} B (dotted), "
-        f"no plan needs less than {arena.bound_bytes:,} B (dashed)"
+        f"no plan for this order needs less than {arena.bound_bytes:,} B (dashed)"
     )
 
 

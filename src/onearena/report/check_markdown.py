@@ -8,6 +8,7 @@ from onearena.checking.explain import Explanation
 from onearena.checking.verdict import Check, Outcome, Verdict
 from onearena.report.check_text import (
     WORDS,
+    advice,
     amount_text,
     change_text,
     explanation_text,
@@ -98,7 +99,8 @@ def _reasons(verdict: Verdict) -> Iterator[str]:
 def _reason(check: Check, allow_unknown: bool, shown: set[Explanation]) -> Iterator[str]:
     is_warning = check.outcome is Outcome.UNKNOWN and allow_unknown
     name = code_span(name_text(check), _MAX_LABEL)
-    yield f"\n{'Warning: ' if is_warning else ''}{name}: {_reason_text(check)}"
+    why = _reason_text(check) + advice(check, allow_unknown)
+    yield f"\n{'Warning: ' if is_warning else ''}{name}: {why}"
     for explanation in check.explanations[:_MAX_EXPLANATIONS]:
         yield ""
         yield from _explanation(explanation, shown)

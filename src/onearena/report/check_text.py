@@ -55,7 +55,9 @@ def limit_text(check: Check) -> str:
     limit = check.limit_bytes
     if limit is None:
         return "-"
-    return exact_text(limit) + ("" if limit == check.budget_bytes else " growth")
+    if limit == check.budget_bytes or check.before is None or check.before.size_bytes is None:
+        return exact_text(limit)
+    return f"{exact_text(limit)} = before + {limit - check.before.size_bytes:,} B"
 
 
 def name_text(check: Check) -> str:
@@ -101,7 +103,7 @@ def _verdict_lines(verdict: Verdict, signs: bool) -> Iterator[str]:
     shown: set[Explanation] = set()
     for check in verdict.checks:
         if check.outcome is not Outcome.OK:
-            why = clipped(reason(check), _MAX_REASON)
+            why = clipped(reason(check), _MAX_REASON) + advice(check, verdict.allow_unknown)
             yield f"  {_warning(check, verdict)}{name_text(check)}: {why}"
             for explanation in check.explanations:
                 yield from (f"    {line}" for line in _explanation_lines(explanation, shown))
@@ -141,10 +143,17 @@ def reason(check: Check) -> str:
             f"{exact_text(check.budget_bytes)}"
         )
     if check.growth_bytes is not None and size > check.growth_bytes:
-        sides.append(
-            f"grew by {change_text(check)}, over the accepted {exact_text(check.growth_bytes)}"
-        )
+        before = check.before.size_bytes if check.before is not None else None
+        accepted = check.growth_bytes - (before or 0)
+        sides.append(f"grew by {change_text(check)}, accepted growth is {accepted:,} B")
     return "; ".join(sides)
+
+
+def advice(check: Check, allow_unknown: bool) -> str:
+    """What lets a check pass whose answer is not known."""
+    if allow_unknown or check.outcome is not Outcome.UNKNOWN:
+        return ""
+    return "; --allow-unknown lets it pass"
 
 
 def _warning(check: Check, verdict: Verdict) -> str:

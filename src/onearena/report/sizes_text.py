@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from onearena.report.plain import plain
 from onearena.report.text import size_text, table
-from onearena.sizes.results import FileSizes, MethodPools, Place, Pool, ProgramPools, Workspace
+from onearena.report.totals import file_rows
+from onearena.sizes.results import MethodPools, Place, Pool, ProgramPools, Workspace
 
 Row = tuple[str, str, str]
 
@@ -15,7 +16,8 @@ def sizes_text(pools: ProgramPools) -> str:
     """The pools of a program as lines for people: exact bytes, and a human unit beside them."""
     size = size_text(pools.file_bytes)
     parts = [f"{plain(pools.path)}  {size}  for {pools.target.name} ({pools.target.abi.name})"]
-    parts.append(_block("file", _file_rows(pools.flash), ()))
+    file = [_row(row.label, row.size_bytes or 0) for row in file_rows(pools.flash)]
+    parts.append(_block("what the file holds", file, ()))
     for method in pools.methods:
         rows = list(_method_rows(method))
         parts.append(_block(f"method {plain(method.name)}", rows, _method_notes(method)))
@@ -26,17 +28,6 @@ def sizes_text(pools: ProgramPools) -> str:
 def _block(title: str, rows: Iterable[Row], notes: Iterable[str]) -> str:
     lines = [title, *(f"  {line}" for line in table([("", "bytes", ""), *rows]).splitlines())]
     return "\n".join([*lines, *(f"  note: {plain(note)}" for note in notes)])
-
-
-def _file_rows(flash: FileSizes) -> Iterable[Row]:
-    yield _row("whole file", flash.file_bytes)
-    yield _row("program (FlatBuffer)", flash.program_bytes)
-    yield _row("constants", flash.constant_bytes)
-    yield _row("delegate payloads", flash.payload_bytes)
-    if flash.named_bytes:
-        yield _row("named data", flash.named_bytes)
-    if flash.initial_state_bytes:
-        yield _row("initial state", flash.initial_state_bytes)
 
 
 def _method_rows(method: MethodPools) -> Iterable[Row]:
@@ -63,7 +54,7 @@ def _interface_rows(method: MethodPools) -> Iterable[Row]:
 
 
 def _workspace_rows(workspace: Workspace) -> Iterable[Row]:
-    if workspace.disabled == Pool.known(0):
+    if not workspace.delegates:
         return
     if workspace.disabled.size_bytes is None and workspace.disabled.at_least_bytes == 0:
         yield _pool_row("XNNPACK workspace", workspace.disabled)

@@ -21,7 +21,7 @@ def summary_markdown(summary: ProgramSummary, other: ProgramSummary | None = Non
     else:
         lines = [f"{code_span(summary.path)} compared with {code_span(other.path)}", ""]
         lines += _table(_COMPARED_HEAD, list(_compared_rows(summary, other)))
-    lines += _unknown_lines(summary)
+    lines += _unknown_lines([summary, other] if other else [summary])
     return "\n".join(lines) + "\n"
 
 
@@ -46,34 +46,48 @@ _COMPARED_HEAD = ("method", "bytes", "here", "there", "difference", "there/here"
 
 
 def _compared_rows(summary: ProgramSummary, other: ProgramSummary) -> Iterable[list[str]]:
-    for method in summary.methods:
-        there = other.method(method.name)
-        for label, here_bytes, there_bytes in compared(method, there):
+    for name, here, there in pairs(summary, other):
+        for label, here_bytes, there_bytes in compared(here, there):
             yield [
-                code_span(method.name),
+                code_span(name),
                 label,
-                _bytes(here_bytes),
+                "-" if here is None else _bytes(here_bytes),
                 "-" if there is None else _bytes(there_bytes),
                 _difference(here_bytes, there_bytes),
                 _ratio(here_bytes, there_bytes),
             ]
-    for method in other.methods:
-        if summary.method(method.name) is None:
-            total = _bytes(method.total_bytes)
-            yield [code_span(method.name), "total", "-", total, "-", "-"]
+
+
+def pairs(
+    summary: ProgramSummary, other: ProgramSummary
+) -> Iterable[tuple[str, MethodSummary | None, MethodSummary | None]]:
+    """The methods of two programs by name; None where a program has no such method."""
+    names = dict.fromkeys(method.name for program in (summary, other) for method in program.methods)
+    return [(name, summary.method(name), other.method(name)) for name in names]
 
 
 def compared(
-    here: MethodSummary, there: MethodSummary | None
+    here: MethodSummary | None, there: MethodSummary | None
 ) -> Iterable[tuple[str, int | None, int | None]]:
-    """What two versions of a method need: label, bytes here, bytes there."""
-    yield "arenas", here.arena_bytes, there.arena_bytes if there else None
+    """What two versions of a method need: label, bytes here, bytes there.
+
+    The rows are those that say something about either: what delegates need is left out where
+    neither calls one.
+    """
+    methods = [method for method in (here, there) if method]
+    yield (
+        "arenas",
+        here.arena_bytes if here else None,
+        there.arena_bytes if there else None,
+    )
+    if not any(method.calls_delegates for method in methods):
+        return
     yield (
         "workspace",
-        here.workspace.global_bytes,
+        here.workspace.global_bytes if here else None,
         there.workspace.global_bytes if there else None,
     )
-    yield "total", here.total_bytes, there.total_bytes if there else None
+    yield "total", here.total_bytes if here else None, there.total_bytes if there else None
 
 
 def _bytes(size: int | None) -> str:
@@ -97,8 +111,9 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(cells)} |" for cells in (head, numeric, *rows)]
 
 
-def _unknown_lines(summary: ProgramSummary) -> list[str]:
-    backends = dict.fromkeys(b for method in summary.methods for b in method.workspace.unknown)
+def _unknown_lines(programs: Iterable[ProgramSummary]) -> list[str]:
+    methods = (method for program in programs for method in program.methods)
+    backends = dict.fromkeys(b for method in methods for b in method.workspace.unknown)
     if not backends:
         return []
     names = ", ".join(map(code_span, backends))

@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from onearena.report.bars import bar, chart, column_of
 from onearena.report.plain import clipped, plain
-from onearena.report.summary_markdown import compared
+from onearena.report.summary_markdown import compared, pairs
 from onearena.report.text import both_units, size_text, table
 from onearena.report.totals import other_rows
 from onearena.sizes.results import ProgramPools
@@ -53,16 +53,18 @@ def summary_text(
     other: ProgramSummary | None = None,
     style: TextStyle = TextStyle(),
     pools: Sequence[ProgramPools] = (),
+    other_pools: Sequence[ProgramPools] = (),
 ) -> str:
-    """The report; with `other`, first what differs.
+    """The report; with `other`, first what differs, then the methods of the first program.
 
     Args:
-        pools: of the first program, one per target.
+        pools, other_pools: of each program, one per target.
     """
-    parts = [_head(summary)]
+    parts = ["\n".join(_head(summary, pools))]
     if other is not None:
-        parts.append(_head(other))
+        parts.append("\n".join(_head(other, other_pools)))
         parts.append("\n".join(_compared_lines(summary, other)))
+        parts.append(f"what follows is about {plain(summary.path)} alone")
     for method in summary.methods:
         parts += ["\n".join(part) for part in _method_parts(method, style, pools)]
     if not summary.methods:
@@ -70,12 +72,12 @@ def summary_text(
     return "\n\n".join(parts)
 
 
-def _head(summary: ProgramSummary) -> str:
-    return (
-        f"{plain(summary.path)}  {both_units(summary.file_bytes)}: "
-        f"description {size_text(summary.description_bytes)}, "
-        f"weights of kernels {size_text(summary.constants_bytes)}"
-    )
+def _head(summary: ProgramSummary, pools: Sequence[ProgramPools]) -> Iterator[str]:
+    """The file, and its parts where they are known: they add up to it."""
+    yield f"{plain(summary.path)}  {both_units(summary.file_bytes)}"
+    if pools:
+        parts = sorted(pools[0].flash.parts, key=lambda part: -part.size_bytes)
+        yield f"  {', '.join(f'{part.name} {size_text(part.size_bytes)}' for part in parts)}"
 
 
 def _exact(size: int | None) -> str:
@@ -94,16 +96,11 @@ def _compared_lines(summary: ProgramSummary, other: ProgramSummary) -> Iterator[
     # two files are often called alike, and the heads above name them in full
     names = [clipped(PurePath(s.path).name, _NAME_COLUMNS) for s in (summary, other)]
     rows = [["bytes", *names, "second/first"]]
-    for method in summary.methods:
-        for label, here, there in compared(method, other.method(method.name)):
-            ratio = f"{there / here:.3f}" if here and there is not None else "-"
-            name = f"{clipped(method.name, _NAME_COLUMNS)}: {label}"
-            is_there = other.method(method.name) is not None
-            rows.append([name, _exact(here), _exact(there) if is_there else "-", ratio])
-    for method in other.methods:
-        if summary.method(method.name) is None:
-            name = f"{clipped(method.name, _NAME_COLUMNS)}: total"
-            rows.append([name, "-", _exact(method.total_bytes), "-"])
+    for method_name, here, there in pairs(summary, other):
+        for label, old, new in compared(here, there):
+            ratio = f"{new / old:.3f}" if old and new is not None else "-"
+            name = f"{clipped(method_name, _NAME_COLUMNS)}: {label}"
+            rows.append([name, _exact(old) if here else "-", _exact(new) if there else "-", ratio])
     yield from table(rows).splitlines()
 
 
@@ -120,6 +117,7 @@ def _method_parts(
         yield _indented(_arena_lines(method))
     if method.delegates:
         yield _indented(_delegate_lines(method))
+    if method.calls_delegates:
         yield _indented(_workspace_lines(method))
     for name, values in _curves(method):
         yield _indented(_chart_lines(name, values, style))
@@ -136,20 +134,18 @@ def _method_parts(
 def _totals(method: MethodSummary) -> list[str]:
     arenas, bound = method.arena_bytes, method.bound_bytes
     rows = [["bytes", "exact", ""]]
-    for label, size in (
-        ("arenas (planned)", arenas),
-        ("workspace of delegates (predicted)", method.workspace.global_bytes),
-        ("total", method.total_bytes),
-        ("lower bound of the arenas", bound),
-    ):
-        rows.append([label, _exact(size), _human(size)])
+    sizes: list[tuple[str, int | None]] = [("arenas (planned)", arenas)]
+    if method.calls_delegates:
+        sizes.append(("workspace of delegates (predicted)", method.workspace.global_bytes))
+        sizes.append(("total", method.total_bytes))
+    sizes.append(("lower bound of the arenas", bound))
+    rows += [[label, _exact(size), _human(size)] for label, size in sizes]
     if method.state_bytes:
         state = method.state_bytes
         rows.append(["state, inside the arenas", _exact(state), _human(state)])
     lines = table(rows).splitlines()
     if bound:
-        # the lower bound's row
-        lines[4] += f"  (gap {(arenas - bound) / bound:.2%})"
+        lines[len(sizes)] += f"  (gap {(arenas - bound) / bound:.2%})"
     return lines
 
 

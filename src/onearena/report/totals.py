@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from onearena.pte.reader import open_pte
+from onearena.sizes.file_parts import FileSizes
 from onearena.sizes.pools import program_pools
 from onearena.sizes.results import MethodPools, Pool, ProgramPools
 from onearena.sizes.targets import HOST64, find_target
@@ -48,24 +49,23 @@ def known_pools(path: str | os.PathLike[str]) -> tuple[ProgramPools, ...]:
 
 
 def program_rows(summary: ProgramSummary, pools: Sequence[ProgramPools] = ()) -> list[TotalRow]:
-    """What the file holds.
+    """What the file holds; without `pools`, of its parts only the constants.
 
     Args:
         pools: of the same file, one per target.
     """
-    rows = [
-        TotalRow("file", summary.file_bytes),
-        TotalRow("program description", summary.description_bytes, "values, instructions, names"),
-        TotalRow("constants of kernels", summary.constants_bytes),
-    ]
     if pools:
-        flash = pools[0].flash
-        rows += [
-            TotalRow("delegate payloads", flash.payload_bytes),
-            TotalRow("named data", flash.named_bytes, "such as weights that delegates share"),
-            TotalRow("initial state", flash.initial_state_bytes),
-        ]
-    return rows
+        return file_rows(pools[0].flash)
+    return [
+        TotalRow("file", summary.file_bytes),
+        TotalRow("constants", summary.constants_bytes, "weights that kernels use"),
+    ]
+
+
+def file_rows(sizes: FileSizes) -> list[TotalRow]:
+    """The file and its parts, which add up to it."""
+    parts = (TotalRow(part.name, part.size_bytes, part.note) for part in sizes.parts)
+    return [TotalRow("file", sizes.file_bytes), *parts]
 
 
 def method_rows(method: MethodSummary, pools: Sequence[ProgramPools] = ()) -> list[TotalRow]:
@@ -77,14 +77,15 @@ def method_rows(method: MethodSummary, pools: Sequence[ProgramPools] = ()) -> li
     return [
         *_planned(method),
         *_workspaces(method),
-        TotalRow(
-            "arenas and shared workspace",
-            method.total_bytes,
-            "" if method.total_bytes is not None else "the workspace is not known",
-            is_sum=True,
-        ),
+        *_sum(method),
         *other_rows(method, pools),
     ]
+
+
+def _sum(method: MethodSummary) -> Iterator[TotalRow]:
+    if method.calls_delegates or len(method.arenas) > 1:
+        note = "" if method.total_bytes is not None else "the workspace is not known"
+        yield TotalRow("arenas and shared workspace", method.total_bytes, note, is_sum=True)
 
 
 def other_rows(method: MethodSummary, pools: Sequence[ProgramPools] = ()) -> list[TotalRow]:
@@ -109,12 +110,10 @@ def _planned(method: MethodSummary) -> Iterator[TotalRow]:
 
 
 def _workspaces(method: MethodSummary) -> Iterator[TotalRow]:
+    if not method.calls_delegates:
+        return
     space = method.workspace
-    note = "predicted"
-    if space.unknown:
-        note = f"not known for {', '.join(space.unknown)}"
-    elif not any(delegate.calls for delegate in method.delegates):
-        note = "no delegate is called"
+    note = f"not known for {', '.join(space.unknown)}" if space.unknown else "predicted"
     yield TotalRow("delegate workspace, shared globally (default)", space.global_bytes, note)
     yield TotalRow("delegate workspace, one per model", space.per_model_bytes, note)
     yield TotalRow("delegate workspace, sharing disabled", space.separate_bytes, note)
@@ -122,7 +121,7 @@ def _workspaces(method: MethodSummary) -> Iterator[TotalRow]:
 
 def _pools(method: MethodSummary, pools: Sequence[ProgramPools]) -> Iterator[TotalRow]:
     if not pools:
-        yield TotalRow("kernel temp memory", None, "the file does not say")
+        yield TotalRow("temp allocator", None, "the file does not say")
         yield TotalRow("method allocator", None, "the file does not say")
         return
     for program in pools:
@@ -134,7 +133,7 @@ def _pools(method: MethodSummary, pools: Sequence[ProgramPools]) -> Iterator[Tot
 
 def _method_pools(where: str, pools: MethodPools | None) -> Iterator[TotalRow]:
     for label, pool in (
-        (f"kernel temp memory, {where}", pools.temp if pools else None),
+        (f"temp allocator, {where}", pools.temp if pools else None),
         (f"method allocator, {where}", pools.method_allocator if pools else None),
     ):
         yield TotalRow(label, pool.size_bytes if pool else None, _pool_note(pool))
@@ -151,6 +150,8 @@ def _pool_note(pool: Pool | None) -> str:
 
 def _heap(method: MethodSummary) -> Iterator[TotalRow]:
     called = [delegate for delegate in method.delegates if delegate.calls]
+    if not called:
+        return
     for label, note, sizes in (
         (
             "indirection buffers",

@@ -24,7 +24,7 @@ class TensorInputShape:
     Attributes:
         position: among the method's inputs.
         value: index among the method's values.
-        name: the name in the file, else `input` and the position.
+        name: the name in the file, else "input 3", as every report calls it.
         bound: its sizes; upper bounds when it is dynamic. The file does not say which of a
             dynamic input's dimensions may change.
         is_dynamic: whether its sizes may differ from run to run.
@@ -55,7 +55,7 @@ def tensor_inputs(plan: ExecutionPlan) -> tuple[TensorInputShape, ...]:
                 TensorInputShape(
                     position,
                     index,
-                    name or f"input{position}",
+                    name or _unnamed(position),
                     tensor.sizes or (),
                     is_dynamic(tensor),
                 )
@@ -63,9 +63,13 @@ def tensor_inputs(plan: ExecutionPlan) -> tuple[TensorInputShape, ...]:
     return tuple(found)
 
 
+def _unnamed(position: int) -> str:
+    return f"input {position}"
+
+
 def parse_shapes(texts: Sequence[str], inputs: Sequence[TensorInputShape]) -> dict[int, Dims]:
-    """Reads shapes as people write them: `x=1x3x64x64`, `0=1x3x64x64` or, when only one input is
-    dynamic, `1x3x64x64`.
+    """Reads shapes as people write them: `x=1x3x64x64`, for an input without a name `0=1x3x64x64`
+    or `input0=1x3x64x64`, and, when only one input is dynamic, `1x3x64x64`.
 
     Args:
         texts: one per input; inputs without one keep their recorded sizes.
@@ -118,8 +122,9 @@ def check_shapes(what: str, inputs: Sequence[TensorInputShape], shapes: Mapping[
 
 def _named(name: str, inputs: Sequence[TensorInputShape]) -> TensorInputShape:
     matching = [spec for spec in inputs if spec.name == name]
-    if not matching and name.isascii() and name.isdigit():
-        matching = [spec for spec in inputs if str(spec.position) == name]
+    if not matching:
+        number = name.removeprefix("input").strip()
+        matching = [spec for spec in inputs if _is_number(spec, number, number == name)]
     if not matching and name.isidentifier() and _is_lone_and_unnamed(inputs):
         matching = list(inputs)
     if len(matching) != 1:
@@ -129,9 +134,14 @@ def _named(name: str, inputs: Sequence[TensorInputShape]) -> TensorInputShape:
     return matching[0]
 
 
+def _is_number(spec: TensorInputShape, number: str, is_bare: bool) -> bool:
+    """Whether `number` is the input's; `input3` is a name only where the file has none."""
+    return str(spec.position) == number and (is_bare or spec.name == _unnamed(spec.position))
+
+
 def _is_lone_and_unnamed(inputs: Sequence[TensorInputShape]) -> bool:
     """Files seldom record the names that the model's author knows; for a lone input any will do."""
-    return len(inputs) == 1 and inputs[0].name == f"input{inputs[0].position}"
+    return len(inputs) == 1 and inputs[0].name == _unnamed(inputs[0].position)
 
 
 def _only(written: str, inputs: Sequence[TensorInputShape]) -> TensorInputShape:

@@ -8,25 +8,33 @@ from onearena.flatbuf.data import data_size
 from onearena.pte.container import PteFile
 from onearena.pte.header import read_header
 from onearena.pte.schema import Program
-from onearena.sizes.results import FileSizes
+from onearena.sizes.file_parts import FileSizes
 
 _INLINE, _SEGMENT = 0, 1
 
 
 def file_sizes(file: PteFile) -> FileSizes:
-    """The sizes of the file's parts. A segment that serves two purposes counts for both."""
+    """The sizes of the file's parts. A segment that serves two purposes counts for the first."""
     program, size_bytes = file.program, file.source.size_bytes
     header = read_header(file.source)
     inline, segments = _payloads(program)
-    constants, states = program.constant_segment, program.mutable_data_segments or ()
+    constants = program.constant_segment
+    counted: set[int] = set()
+    constant_bytes = _segments(
+        file, [constants.segment_index] if constants and constants.offsets else [], counted
+    )
+    payload_bytes = _segments(file, segments, counted)
+    states = (state.segment_index for state in program.mutable_data_segments or ())
+    named = (entry.segment_index for entry in program.named_data or ())
+    inline_constants, inline_payloads = _constants(program), _inline_payloads(program, inline)
     return FileSizes(
         file_bytes=size_bytes,
         program_bytes=header.program_size if header else size_bytes,
-        constant_bytes=_constants(program)
-        + _segments(file, [constants.segment_index] if constants and constants.offsets else []),
-        payload_bytes=_inline_payloads(program, inline) + _segments(file, segments),
-        initial_state_bytes=_segments(file, (state.segment_index for state in states)),
-        named_bytes=_segments(file, (entry.segment_index for entry in program.named_data or ())),
+        inline_bytes=inline_constants + inline_payloads,
+        constant_bytes=inline_constants + constant_bytes,
+        payload_bytes=inline_payloads + payload_bytes,
+        initial_state_bytes=_segments(file, states, counted),
+        named_bytes=_segments(file, named, counted),
     )
 
 
@@ -51,7 +59,8 @@ def _inline_payloads(program: Program, indices: Iterable[int]) -> int:
     return sum(data_size(piece) for piece in data if piece is not None)
 
 
-def _segments(file: PteFile, indices: Iterable[int]) -> int:
-    """Bytes of these segments, each once; what is not there has none."""
-    count = len(file.segments)
-    return sum(file.segments[index].size_bytes for index in set(indices) if index < count)
+def _segments(file: PteFile, indices: Iterable[int], counted: set[int]) -> int:
+    """Bytes of these segments but those that are `counted`; what is not there has none."""
+    found = {index for index in indices if index < len(file.segments)} - counted
+    counted.update(found)
+    return sum(file.segments[index].size_bytes for index in found)

@@ -155,7 +155,8 @@ def _workspace(file: PteFile, plan: ExecutionPlan, target: Target) -> Workspace:
     called = sorted({call.delegate_index for _, call in delegate_calls(plan)})
     numbers = [k for k in called if _backend(plan, k) == XNNPACK_BACKEND]
     if not target.runs_xnnpack and numbers:
-        return _same_for_all(Pool(None, 0, (f"ExecuTorch has no XNNPACK for {target.name}",)))
+        none = Pool(None, 0, (f"ExecuTorch has no XNNPACK for {target.name}",))
+        return Workspace(none, none, none, len(numbers))
     payloads = read_payloads(file, plan) if numbers else {}
     predictions: list[WorkspacePrediction] = []
     unread: list[str] = []
@@ -167,11 +168,17 @@ def _workspace(file: PteFile, plan: ExecutionPlan, target: Target) -> Workspace:
         else:
             predictions.append(found)
     notes = (*unread, *dict.fromkeys(note for found in predictions for note in found.notes))
-    pools = [
-        Pool(None if unread else size, size, notes)
-        for size in (program_workspace(predictions, mode) for mode in SharingMode)
-    ]
-    return Workspace(*pools)
+
+    def pool(mode: SharingMode) -> Pool:
+        size = program_workspace(predictions, mode)
+        return Pool(None if unread else size, size, notes)
+
+    return Workspace(
+        disabled=pool(SharingMode.DISABLED),
+        per_model=pool(SharingMode.PER_MODEL),
+        shared_globally=pool(SharingMode.GLOBAL),
+        delegates=len(numbers),
+    )
 
 
 def _prediction(graph: XNNGraph) -> WorkspacePrediction | None:
@@ -187,7 +194,3 @@ def _backend(plan: ExecutionPlan, number: int) -> str | None:
     if not 0 <= number < len(delegates):
         raise AnalysisError(f"an instruction names delegate {number} of {len(delegates)}")
     return delegates[number].id
-
-
-def _same_for_all(pool: Pool) -> Workspace:
-    return Workspace(pool, pool, pool)

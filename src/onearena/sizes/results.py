@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from onearena.sizes.file_parts import FileSizes
 from onearena.sizes.targets import Target
 from onearena.sizes.temp import TempUse
 
@@ -88,11 +89,16 @@ class InterfaceTensor:
 @dataclass(frozen=True)
 class Workspace:
     """What the XNNPACK delegates that a method calls allocate for themselves, by how they share
-    it (`delegates.xnnpack.workspace.SharingMode`). Predicted."""
+    it (`delegates.xnnpack.workspace.SharingMode`). Predicted.
+
+    Attributes:
+        delegates: how many such delegates the method calls.
+    """
 
     disabled: Pool
     per_model: Pool
     shared_globally: Pool
+    delegates: int
 
     def to_json(self) -> dict[str, Any]:
         """The stable keys of the command line's JSON."""
@@ -191,38 +197,6 @@ class MethodPools:
             "application": self.application.to_json(),
             "total": self.total.to_json(),
             "xnnpack_workspace": self.workspace.to_json(),
-        }
-
-
-@dataclass(frozen=True)
-class FileSizes:
-    """What the file holds, in bytes: in flash, or read by the application.
-
-    Attributes:
-        file_bytes: all of it, padding included.
-        program_bytes: the FlatBuffer, with constants and payloads that are stored inline.
-        constant_bytes: constant tensors.
-        payload_bytes: the delegates' payloads.
-        initial_state_bytes: initial content of mutable buffers.
-        named_bytes: named data, such as weights that delegates share.
-    """
-
-    file_bytes: int
-    program_bytes: int
-    constant_bytes: int
-    payload_bytes: int
-    initial_state_bytes: int
-    named_bytes: int
-
-    def to_json(self) -> dict[str, int]:
-        """The stable keys of the command line's JSON."""
-        return {
-            "file": self.file_bytes,
-            "program": self.program_bytes,
-            "constants": self.constant_bytes,
-            "payloads": self.payload_bytes,
-            "initial_state": self.initial_state_bytes,
-            "named_data": self.named_bytes,
         }
 
 

@@ -313,7 +313,7 @@ class ProgramSummary:
 
     Attributes:
         constants_bytes: weights that kernels use.
-        description_bytes: the program itself: values, instructions, names.
+        description_bytes: everything outside of segments: values, instructions, names, padding.
     """
 
     path: str

@@ -676,3 +676,37 @@ def test_a_program_of_many_buffers_opens(opened: Opener) -> None:
     page.evaluate("() => window.onearena.panes[0].zoom(0.05)")
     settle(page)
     assert 0 < page.evaluate("() => window.onearena.panes[0].drawn()") < 3_000
+
+
+def test_no_axis_where_there_is_nothing(opened: Opener, empty: ProgramSummary) -> None:
+    script = """(node) => {
+      const canvas = node.querySelector("canvas");
+      const copy = document.createElement("canvas");
+      [copy.width, copy.height] = [60, canvas.height];
+      const context = copy.getContext("2d", { willReadFrequently: true });
+      context.drawImage(canvas, 0, 0);
+      const { data } = context.getImageData(0, 0, copy.width, copy.height);
+      return new Set(new Uint32Array(data.buffer)).size;
+    }"""
+    page = opened(empty)
+    assert page.locator(".plot").count() == 1  # there is no map
+    assert plot(page, 0).evaluate(script) == 1
+    plot(page, 0).hover()
+    settle(page)
+    assert "workspace" not in page.locator("#tip").inner_text()
+    page = opened(synthetic_program(10))
+    assert plot(page, CURVE).evaluate(script) > 1
+
+
+def test_a_table_that_is_cut_shows_it(opened: Opener, rich: ProgramSummary) -> None:
+    page = opened(rich, rich)
+    page.set_viewport_size({"width": 400, "height": 800})
+    settle(page)
+    table = page.locator(".scroll:has(.totals)").first
+    assert table.evaluate("node => node.scrollWidth > node.clientWidth")
+    shades = """(node) => {
+      const look = getComputedStyle(node);
+      return [look.backgroundImage.split("linear-gradient").length - 1, look.backgroundAttachment];
+    }"""
+    assert table.evaluate(shades) == [4, "local, local, scroll, scroll"]
+    assert page.evaluate("document.documentElement.scrollWidth <= 400")

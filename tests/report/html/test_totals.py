@@ -12,9 +12,11 @@ from onearena.errors import FormatError
 from onearena.report.html import html_report
 from onearena.report.html.tables import totals_table
 from onearena.report.totals import TotalRow, known_pools, method_rows, program_rows, total
-from onearena.summary.model import ProgramSummary
+from onearena.summary.model import ProgramSummary, Workspace
 from tests.report.html.reading import read_page
 from tests.report.programs import rich_file, summary_of
+
+UNKNOWN = Workspace(None, None, None, ("SomeNpu",))
 
 
 def sizes(rows: list[TotalRow]) -> dict[str, int | None]:
@@ -44,7 +46,7 @@ def test_what_the_file_does_not_tell_is_unknown(rich: ProgramSummary) -> None:
         "delegate workspace, one per model",
         "delegate workspace, sharing disabled",
         "arenas and shared workspace",
-        "kernel temp memory",
+        "temp allocator",
         "method allocator",
         "indirection buffers",
         "weights of delegates",
@@ -52,6 +54,24 @@ def test_what_the_file_does_not_tell_is_unknown(rich: ProgramSummary) -> None:
         assert found[label] is None, label
     notes = " ".join(row.note for row in method_rows(rich.methods[1]))
     assert "not known for SomeNpu" in notes
+
+
+def test_without_delegates_nothing_is_said_of_them(empty: ProgramSummary) -> None:
+    for method in (empty.methods[0], replace(empty.methods[0], workspace=UNKNOWN)):
+        words = " ".join(f"{row.label} {row.note}" for row in method_rows(method))
+        for word in ("delegate", "workspace", "indirection", "weights"):
+            assert word not in words
+    text = read_page(html_report(empty)).text()
+    assert "delegate workspace" not in text
+    assert "together" not in text
+
+
+def test_parts_of_the_file_add_up(tmp_path: Path) -> None:
+    path = rich_file(tmp_path)
+    whole, *parts = program_rows(summary_of(path), known_pools(path))
+    assert (whole.label, whole.size_bytes) == ("file", path.stat().st_size)
+    assert total(row.size_bytes for row in parts) == whole.size_bytes
+    assert all(row.size_bytes and row.note for row in parts)
 
 
 def test_pools_of_two_targets(tmp_path: Path) -> None:
@@ -64,7 +84,7 @@ def test_pools_of_two_targets(tmp_path: Path) -> None:
         [method] = [m for m in program.methods if m.name == "forward"]
         label = f"{bits}-bit ({program.target.name})"
         assert found[f"method allocator, {label}"] == method.method_allocator_bytes
-        assert found[f"kernel temp memory, {label}"] == method.temp_bytes
+        assert found[f"temp allocator, {label}"] == method.temp_bytes
     assert sizes(program_rows(summary, pools))["delegate payloads"] == pools[0].payload_bytes
     text = read_page(html_report(summary, pools=pools)).text()
     assert f"method allocator, 64-bit ({pools[0].target.name})" in text

@@ -109,6 +109,8 @@ def _cards(found: Sequence[MethodSummary | None]) -> str:
             ("delegate workspace", old.workspace.global_bytes, new.workspace.global_bytes),
             ("together", old.total_bytes, new.total_bytes),
         ]
+        if not any(method.calls_delegates for method in methods):
+            del pairs[1:]
         cards = [
             _card(
                 label, f"{size_cell(a)} <span aria-label=to>→</span> {size_cell(b)}", _ratio(a, b)
@@ -117,20 +119,13 @@ def _cards(found: Sequence[MethodSummary | None]) -> str:
         ]
         return f'<div class="cards">{"".join(cards)}</div>'
     method = methods[0]
-    cards = [
-        _card("arenas", size_cell(method.arena_bytes), _exact(method.arena_bytes)),
-        _card(
-            "delegate workspace",
-            size_cell(method.workspace.global_bytes),
-            _exact(method.workspace.global_bytes),
-        ),
-        _card("together", size_cell(method.total_bytes), _exact(method.total_bytes)),
-        _card(
-            "arenas, at least",
-            size_cell(method.bound_bytes),
-            f"{_exact(method.bound_bytes)}{_gap(method)}",
-        ),
-    ]
+    sizes: list[tuple[str, int | None]] = [("arenas", method.arena_bytes)]
+    if method.calls_delegates:
+        sizes.append(("delegate workspace", method.workspace.global_bytes))
+        sizes.append(("together", method.total_bytes))
+    cards = [_card(label, size_cell(size), _exact(size)) for label, size in sizes]
+    least = f"{_exact(method.bound_bytes)}{_gap(method)}"
+    cards.append(_card("arenas, at least", size_cell(method.bound_bytes), least))
     return f'<div class="cards">{"".join(cards)}</div>'
 
 

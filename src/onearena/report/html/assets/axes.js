@@ -74,7 +74,7 @@ function drawStepAxis(context, frame, y) {
 function drawByteAxis(context, frame, { low, high, base, y }) {
   const pixels = Math.abs(y(high) - y(low));
   if (pixels < 14) return;
-  const gap = niceGap(((high - low) * 34) / pixels);
+  const gap = Math.max(1, niceGap(((high - low) * 34) / pixels));
   context.font = FONT;
   context.textAlign = "right";
   context.textBaseline = "middle";

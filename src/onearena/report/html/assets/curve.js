@@ -36,21 +36,22 @@ function reservedBytes(method) {
   return { arenas, all };
 }
 
+// 0 where nothing is taken: there is no scale then.
 function curveTop(method) {
   const { arenas, all } = reservedBytes(method);
   const layers = curveLayers(method);
   const most = layers.length ? layers.at(-1).sums.reduce((a, b) => Math.max(a, b), 0) : 0;
-  return Math.max(arenas, all ?? 0, most, 1) * 1.02;
+  return Math.max(arenas, all ?? 0, most) * 1.02;
 }
 
 function drawCurve(pane, context) {
   const { frame } = pane.curve;
-  const y = (bytes) => frame.bottom - (bytes / pane.curveMax) * frame.tall;
+  const y = (bytes) => frame.bottom - (bytes / (pane.curveMax || 1)) * frame.tall;
   context.fillStyle = theme.panel;
   context.fillRect(0, 0, frame.width, frame.height);
   context.fillStyle = theme.paper;
   context.fillRect(LEFT, frame.top, frame.inner, frame.tall);
-  drawByteAxis(context, frame, { low: 0, high: pane.curveMax, base: 0, y });
+  if (pane.curveMax) drawByteAxis(context, frame, { low: 0, high: pane.curveMax, base: 0, y });
   const columns = curveColumns(frame);
   for (const layer of pane.layers) drawLayer(context, frame, columns, layer, y);
   drawUnknown(pane, context, frame, columns);

@@ -69,6 +69,7 @@ function describeWorkspace(method, item) {
 
 function liveAt(method, step) {
   const arenas = method.arenas.map((arena) => [`arena ${arena.id}`, arena.live[step] ?? 0]);
+  if (!method.delegates.length) return arenas;
   return [...arenas, ["workspace", method.workspace[step] ?? null]];
 }
 
