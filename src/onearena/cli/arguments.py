@@ -20,3 +20,14 @@ def time_limit(text: str) -> float:
     if not 0 <= value <= _MAX_SECONDS:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {_MAX_SECONDS}")
     return value
+
+
+def add_time_limit(parser: argparse.ArgumentParser, default_s: float) -> None:
+    """Adds --time-limit, of each plan that a command makes."""
+    parser.add_argument(
+        "--time-limit",
+        type=time_limit,
+        default=default_s,
+        metavar="S",
+        help="seconds to search for each plan that is above its lower bound (default %(default)s)",
+    )

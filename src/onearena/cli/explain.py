@@ -7,7 +7,7 @@ from typing import Any
 
 from onearena.advice.explain import explain
 from onearena.candidates import Options
-from onearena.cli.arguments import time_limit
+from onearena.cli.arguments import add_time_limit
 from onearena.cli.output import Progress, print_json
 from onearena.report.explain_json import explain_json
 from onearena.report.explain_text import explain_text
@@ -30,13 +30,7 @@ def add_parser(subparsers: Any) -> None:
         default=[],
         help="the shape of a dynamic input; shows what the bound costs there",
     )
-    parser.add_argument(
-        "--time-limit",
-        type=time_limit,
-        default=Options.time_limit_s,
-        metavar="S",
-        help="seconds to search for each plan that is above its lower bound (default %(default)s)",
-    )
+    add_time_limit(parser, Options.time_limit_s)
     parser.add_argument("--json", action="store_true", help="print the answers as JSON")
     parser.set_defaults(run=run)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from onearena.candidates import Options
-from onearena.cli.arguments import time_limit
+from onearena.cli.arguments import add_time_limit
 from onearena.cli.output import Progress, print_json
 from onearena.pipeline import optimize
 from onearena.report.compared_page import page_path, write_compared
@@ -31,13 +31,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--keep-order", action="store_true", help="leave kernels and nodes in their order"
     )
-    parser.add_argument(
-        "--time-limit",
-        type=time_limit,
-        default=Options.time_limit_s,
-        metavar="S",
-        help="seconds to search for each plan that is above its lower bound (default %(default)s)",
-    )
+    add_time_limit(parser, Options.time_limit_s)
     parser.add_argument(
         "--report", metavar="HTML", help="also write a report of the memory before and after"
     )
