@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from onearena.apply import XNNPACK_TAIL_BYTES, place_values
 from onearena.errors import PlanError, VerificationError
 from onearena.opening import OpenedMethod, open_method
+from onearena.options import Options
 from onearena.planners import lower_bound_bytes
 from onearena.planners import plan as plan_problem
 from onearena.problem import Plan
@@ -29,21 +30,6 @@ from onearena.timeline.build import Timeline, build_timeline
 from onearena.timeline.steps import MethodSteps, method_steps
 from onearena.timeline.storage import Storage
 from onearena.verification.plan import verify_plan
-
-
-@dataclass(frozen=True)
-class Options:
-    """Switches of `optimize`.
-
-    Attributes:
-        open_delegates: plan what lives inside XNNPACK calls; without it only the arenas.
-        reorder: move kernels, and nodes inside opened calls, to where less is alive.
-        time_limit_s: for the search of each plan that does not reach its lower bound.
-    """
-
-    open_delegates: bool = True
-    reorder: bool = True
-    time_limit_s: float = 0.5
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from onearena import __version__
 from onearena.apply import NewMethod, rewrite_file
-from onearena.candidates import Candidate, Options, plan_method
+from onearena.candidates import Candidate, plan_method
 from onearena.errors import AnalysisError, UsageError, VerificationError
 from onearena.method_report import inspect_method, planned_report
+from onearena.options import Options
 from onearena.program import (
     AnalysedMethod,
     analyse_method,

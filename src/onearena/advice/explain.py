@@ -21,8 +21,8 @@ from onearena.advice.model import (
     LargestCall,
     MethodExplanation,
 )
-from onearena.candidates import Options
 from onearena.errors import UsageError
+from onearena.options import Options
 from onearena.program import AnalysedMethod, analyse_method
 from onearena.pte.container import PteFile
 from onearena.pte.reader import open_pte

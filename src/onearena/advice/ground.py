@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from onearena.candidates import Candidate, Draft, Options, drafts, solve
+from onearena.candidates import Candidate, Draft, drafts, solve
 from onearena.errors import PlanError
+from onearena.options import Options
 from onearena.planners import plan as plan_problem
 from onearena.problem import Problem
 from onearena.program import (

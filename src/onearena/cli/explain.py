@@ -5,12 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from onearena.advice.explain import explain
-from onearena.candidates import Options
 from onearena.cli.arguments import add_time_limit
 from onearena.cli.output import Progress, print_json
-from onearena.report.explain_json import explain_json
-from onearena.report.explain_text import explain_text
+from onearena.options import Options
 
 
 def add_parser(subparsers: Any) -> None:
@@ -37,6 +34,10 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
+    from onearena.advice.explain import explain
+    from onearena.report.explain_json import explain_json
+    from onearena.report.explain_text import explain_text
+
     progress = Progress(args.program, enabled=not args.json)
     try:
         options = Options(time_limit_s=args.time_limit)

@@ -6,8 +6,6 @@ import argparse
 from typing import Any
 
 from onearena.cli.output import Progress, print_json
-from onearena.pipeline import inspect
-from onearena.report.text import program_text
 
 
 def add_parser(subparsers: Any) -> None:
@@ -30,6 +28,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
+    from onearena.pipeline import inspect
+    from onearena.report.text import program_text
+
     progress = Progress(args.program, enabled=not args.json)
     progress("reading")
     try:

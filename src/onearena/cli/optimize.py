@@ -6,12 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from onearena.candidates import Options
 from onearena.cli.arguments import add_time_limit
 from onearena.cli.output import Progress, print_json
-from onearena.pipeline import optimize
-from onearena.report.compared_page import page_path, write_compared
-from onearena.report.text import program_text
+from onearena.options import Options
 
 
 def add_parser(subparsers: Any) -> None:
@@ -41,6 +38,10 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
+    from onearena.pipeline import optimize
+    from onearena.report.compared_page import write_compared
+    from onearena.report.text import program_text
+
     progress = Progress(args.program, enabled=not args.json)
     options = Options(not args.closed, not args.keep_order, args.time_limit)
     try:
@@ -66,4 +67,6 @@ def _page(args: argparse.Namespace) -> Path | None:
     """
     if args.report is None:
         return None
+    from onearena.report.compared_page import page_path
+
     return page_path(args.report, args.program, args.output)

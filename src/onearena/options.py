@@ -1,0 +1,20 @@
+"""The switches of `optimize`; a module of its own, so that the command line starts quickly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Options:
+    """Switches of `optimize`.
+
+    Attributes:
+        open_delegates: plan what lives inside XNNPACK calls; without it only the arenas.
+        reorder: move kernels, and nodes inside opened calls, to where less is alive.
+        time_limit_s: for the search of each plan that does not reach its lower bound.
+    """
+
+    open_delegates: bool = True
+    reorder: bool = True
+    time_limit_s: float = 0.5
