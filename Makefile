@@ -24,8 +24,10 @@ PY := $(VENV)/bin/python
 OLD_PY := $(OLD_VENV)/bin/python
 PIP_INSTALL = -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS)
 CODE := src tests benchmarks examples
-# What the compiled planner is made of: a change there installs it again.
-CPP_BUILD := $(wildcard cpp/CMakeLists.txt cpp/include/onearena/*.h cpp/src/* cpp/verify/* cpp/python/*)
+# What the compiled planner and runtime are made of: a change there installs it again.
+CPP_BUILD := $(wildcard CMakeLists.txt cpp/CMakeLists.txt cpp/include/onearena/*.h cpp/src/* \
+  cpp/verify/* cpp/python/* cpp/runtime/CMakeLists.txt cpp/runtime/include/onearena/*.h \
+  cpp/runtime/src/* cpp/runtime/python/*)
 CPP := $(shell find cpp tests -name "*.h" -o -name "*.cc")
 
 .DELETE_ON_ERROR:
@@ -66,10 +68,10 @@ clean:
 
 # Environments. A file in each says what was installed, so that nothing is installed twice.
 
-$(VENV)/.run: requirements/run.txt pyproject.toml CMakeLists.txt $(CPP_BUILD) | $(PY)
+$(VENV)/.run: requirements/run.txt requirements/build.txt pyproject.toml $(CPP_BUILD) | $(PY)
 	@echo "installing torch and executorch into $(VENV), this takes minutes"
-	$(PY) $(PIP_INSTALL) -r requirements/run.txt
-	$(PY) $(PIP_INSTALL) -e '.[run]'
+	$(PY) $(PIP_INSTALL) -r requirements/run.txt -r requirements/build.txt
+	$(PY) $(PIP_INSTALL) --no-build-isolation -e '.[run]'
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt requirements/browser.txt $(VENV)/.run

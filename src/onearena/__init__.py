@@ -15,9 +15,15 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from onearena.advice.explain import explain
     from onearena.advice.model import Advice, Explanation
-    from onearena.candidates import Options
+    from onearena.engine.arena import Arena
+    from onearena.engine.embedding import embed_description
+    from onearena.engine.errors import ArenaBusyError, ArenaLimitError
+    from onearena.engine.memory import MethodMemory
+    from onearena.engine.model import LoadedMethod, Model
+    from onearena.engine.runtime import Runtime
     from onearena.errors import InfeasibleError, OnearenaError, PlanError, PlanTimeoutError
     from onearena.lifetime import Interval
+    from onearena.options import Options
     from onearena.pipeline import inspect, optimize, verify
     from onearena.planners.native import plan
     from onearena.problem import Buffer, Member, Memory, Plan, Problem, Window
@@ -48,8 +54,16 @@ _PUBLIC = {
     "OnearenaError": "onearena.errors",
     "Advice": "onearena.advice.model",
     "Explanation": "onearena.advice.model",
+    "Arena": "onearena.engine.arena",
+    "ArenaBusyError": "onearena.engine.errors",
+    "ArenaLimitError": "onearena.engine.errors",
+    "LoadedMethod": "onearena.engine.model",
+    "MethodMemory": "onearena.engine.memory",
+    "Model": "onearena.engine.model",
+    "Runtime": "onearena.engine.runtime",
+    "embed_description": "onearena.engine.embedding",
     "explain": "onearena.advice.explain",
-    "Options": "onearena.candidates",
+    "Options": "onearena.options",
     "inspect": "onearena.pipeline",
     "optimize": "onearena.pipeline",
     "verify": "onearena.pipeline",
@@ -89,6 +103,9 @@ _PUBLIC = {
 
 __all__ = [
     "Advice",
+    "Arena",
+    "ArenaBusyError",
+    "ArenaLimitError",
     "Buffer",
     "CompareReport",
     "Explanation",
@@ -97,10 +114,13 @@ __all__ = [
     "InfeasibleError",
     "Interval",
     "LiveTensor",
+    "LoadedMethod",
     "Member",
     "Memory",
+    "MethodMemory",
     "MethodPools",
     "MethodReport",
+    "Model",
     "OnearenaError",
     "Options",
     "Peak",
@@ -113,11 +133,13 @@ __all__ = [
     "ProgramPools",
     "ProgramReport",
     "ProgramSummary",
+    "Runtime",
     "VerifyReport",
     "Violation",
     "Window",
     "__version__",
     "compare",
+    "embed_description",
     "explain",
     "inspect",
     "optimize",

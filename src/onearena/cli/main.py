@@ -16,14 +16,25 @@ from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from onearena import __version__
-from onearena.cli import check, compare, explain, inspect, optimize, plan, report, sizes, verify
+from onearena.cli import (
+    check,
+    compare,
+    explain,
+    inspect,
+    optimize,
+    plan,
+    report,
+    run,
+    sizes,
+    verify,
+)
 from onearena.errors import OnearenaError
 from onearena.report.plain import plain
 
 _GC_THRESHOLD = 200_000
 _NEGATIVE = re.compile(r"-[0-9.]")
 _LONG_OPTION = re.compile(r"--[a-z][a-z-]*")
-_COMMANDS = (optimize, inspect, report, explain, sizes, verify, compare, check, plan)
+_COMMANDS = (optimize, inspect, report, explain, sizes, verify, compare, run, check, plan)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,211 @@
+"""The native runtime against the stock one: same bits, latency, time to load.
+
+``python -m benchmarks.engine FOLDER`` runs every program in a folder on both, in turn and in one
+process. Inputs come from the ``.npz`` beside a program, or are random. Ratios below 1 mean that
+the native runtime is faster. Loading is timed twice: with the analysis of the program, and with
+a description in the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from onearena.engine.embedding import embed_description
+from onearena.engine.runtime import Runtime
+from onearena.errors import OnearenaError
+from onearena.pte import open_pte
+from onearena.runtime.bindings import runtime_module
+from onearena.runtime.inputplan import InputSource, MethodFacts
+from onearena.runtime.session import Session
+from onearena.runtime.userinputs import check_inputs, load_inputs
+
+_LOADS = 5
+_SECONDS = 4.0
+_MIN_PAIRS, _MAX_PAIRS = 7, 200
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method of one program; times in milliseconds."""
+
+    program: str
+    method: str
+    is_exact: bool
+    stock_ms: float
+    native_ms: float
+    latency_ratio: float
+    stock_load_ms: float
+    native_load_ms: float
+    described_load_ms: float
+
+
+def main() -> int:
+    """Prints the table; exit code 1 when a bit differs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", action="append", help="a program's name without .pte")
+    parser.add_argument("--seconds", type=float, default=_SECONDS, help="of timed runs, per method")
+    parser.add_argument("--json", type=Path, help="also write the rows here")
+    args = parser.parse_args()
+    rows: list[Row] = []
+    print(_HEADER, flush=True)
+    for path in sorted(args.folder.glob("*.pte")):
+        if args.only and path.stem not in args.only:
+            continue
+        try:
+            rows += measure(path, args.seconds, lambda row: print(_line(row), flush=True))
+        except OnearenaError as error:
+            print(f"| {path.stem} | {error} |", flush=True)
+    if rows:
+        print(_summary(rows))
+    if args.json is not None:
+        args.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+    return 0 if all(row.is_exact for row in rows) else 1
+
+
+def measure(path: Path, seconds: float, done: Callable[[Row], None]) -> list[Row]:
+    """Both runtimes on every method of a program."""
+    rows: list[Row] = []
+    with open_pte(path) as file:
+        plans = file.program.execution_plan or ()
+        facts = [MethodFacts.of(file, plan) for plan in plans]
+    for fact in facts:
+        name = fact.signature.name
+        loads = _load_times(path, name)
+        inputs = _inputs(path, fact, len(facts) == 1)
+        with Session(path) as session:
+            stock = session.load(name)
+            native = Runtime().load(path).method(name)
+            exact = all(
+                _same(tuple(stock(_copies(inputs), True)), native.run(*inputs)) for _ in range(3)
+            )
+            stock_ms, native_ms, ratio = _interleaved(
+                partial(stock, inputs, True), partial(native.run, *inputs), seconds
+            )
+        row = Row(*(path.stem, name, exact, stock_ms, native_ms, ratio), *loads)
+        done(row)
+        rows.append(row)
+    return rows
+
+
+def _inputs(path: Path, facts: MethodFacts, is_only: bool) -> list[Any]:
+    beside = path.with_suffix(".npz")
+    if is_only and beside.is_file():
+        return check_inputs(facts.signature, load_inputs([str(beside)]))
+    return InputSource(facts, facts.default_plan(0)).inputs(0)
+
+
+def _copies(values: Sequence[Any]) -> list[Any]:
+    return [value.clone() if hasattr(value, "clone") else value for value in values]
+
+
+def _load_times(path: Path, method: str) -> tuple[float, float, float]:
+    """Milliseconds until a method is ready: stock, native, native with a description."""
+    module = runtime_module()
+
+    def stock(path: Path) -> Any:
+        check = module.Verification.InternalConsistency
+        return module._load_program(str(path), program_verification=check).load_method(method)
+
+    def native(path: Path) -> Any:
+        return Runtime().load(path).method(method)
+
+    with tempfile.TemporaryDirectory() as folder:
+        described = Path(folder) / path.name
+        embed_description(path, described)
+        ways = (partial(stock, path), partial(native, path), partial(native, described))
+        for way in ways:
+            way()
+        rounds = [tuple(_timed_ms(way) for way in ways) for _ in range(_LOADS)]
+    first, second, third = (statistics.median(times) for times in zip(*rounds, strict=True))
+    return first, second, third
+
+
+def _interleaved(
+    stock: Callable[[], Any], native: Callable[[], Any], seconds: float
+) -> tuple[float, float, float]:
+    """Medians of both, and of the ratios of pairs; each goes first in every other pair."""
+    for warm_up in (stock, native, stock, native):
+        warm_up()
+    end = time.perf_counter() + seconds
+    pairs: list[tuple[float, float]] = []
+    while len(pairs) < _MIN_PAIRS or (time.perf_counter() < end and len(pairs) < _MAX_PAIRS):
+        if len(pairs) % 2:
+            second = _timed_ms(native)
+            first = _timed_ms(stock)
+        else:
+            first = _timed_ms(stock)
+            second = _timed_ms(native)
+        pairs.append((first, second))
+    ratio = statistics.median(b / a for a, b in pairs)
+    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs), ratio
+
+
+def _timed_ms(run: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    run()
+    return (time.perf_counter() - start) * 1e3
+
+
+def _same(expected: Sequence[Any], found: Sequence[Any]) -> bool:
+    """Whether all bits are equal, and types, shapes and strides."""
+    import torch
+
+    if len(expected) != len(found):
+        return False
+    for a, b in zip(expected, found, strict=True):
+        if not isinstance(a, torch.Tensor):
+            if type(a) is not type(b) or a != b:
+                return False
+            continue
+        if (a.dtype, a.shape, a.stride()) != (b.dtype, b.shape, b.stride()):
+            return False
+        flat_a, flat_b = a.contiguous().reshape(-1), b.contiguous().reshape(-1)
+        if not torch.equal(flat_a.view(torch.uint8), flat_b.view(torch.uint8)):
+            return False
+    return True
+
+
+_HEADER = """\
+| program | method | bits | stock ms | native ms | latency | stock load ms | native load ms \
+| described load ms | load | described |
+|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"""
+
+
+def _line(row: Row) -> str:
+    return (
+        f"| {row.program} | {row.method} | {'equal' if row.is_exact else 'DIFFERENT'} "
+        f"| {row.stock_ms:.3f} | {row.native_ms:.3f} | {row.latency_ratio:.3f} "
+        f"| {row.stock_load_ms:.1f} | {row.native_load_ms:.1f} | {row.described_load_ms:.1f} "
+        f"| {row.native_load_ms / row.stock_load_ms:.2f} "
+        f"| {row.described_load_ms / row.stock_load_ms:.2f} |"
+    )
+
+
+def _summary(rows: Sequence[Row]) -> str:
+    def mean(values: Iterable[float]) -> float:
+        return math.exp(statistics.fmean(math.log(value) for value in values))
+
+    exact = sum(row.is_exact for row in rows)
+    latency = mean(row.latency_ratio for row in rows)
+    load = mean(row.native_load_ms / row.stock_load_ms for row in rows)
+    described = mean(row.described_load_ms / row.stock_load_ms for row in rows)
+    return (
+        f"\n{exact} of {len(rows)} equal bit for bit; geometric means: latency {latency:.3f}, "
+        f"load {load:.2f}, with a description in the file {described:.2f}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,342 @@
+#include "method.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "conversion.h"
+#include "input_shapes.h"
+#include "peak.h"
+
+namespace onearena::runtime {
+namespace {
+
+bool has_pinned(const MethodDescription& method) {
+  const auto& buffers = method.memory.buffers;
+  return std::any_of(buffers.begin(), buffers.end(),
+                     [](const PlanBuffer& buffer) { return buffer.is_pinned; });
+}
+
+uint64_t planned_bytes(const MethodDescription& method) {
+  uint64_t bytes = 0;
+  for (size_t i = 1; i < method.arena_bytes.size(); ++i) bytes += method.arena_bytes[i];
+  return bytes;
+}
+
+bool has_dynamic(const MethodDescription& method, const std::vector<PlannedUnit>& units) {
+  return std::any_of(units.begin(), units.end(), [&](const PlannedUnit& unit) {
+    return std::get<TensorValue>(method.values[unit.value]).dynamism != Dynamism::kStatic;
+  });
+}
+
+bool has_state(const MethodDescription& method) {
+  return std::any_of(method.values.begin(), method.values.end(), [](const Value& value) {
+    const auto* tensor = std::get_if<TensorValue>(&value);
+    return tensor != nullptr && tensor->state_block != kNone32;
+  });
+}
+
+// Throws `Error` when the method cannot be planned so.
+Planning chosen(Planning wanted, bool is_pinned, bool is_dynamic) {
+  if (wanted == Planning::kAuto) {
+    return is_dynamic && !is_pinned ? Planning::kShapes : Planning::kStatic;
+  }
+  if (wanted != Planning::kStatic && is_pinned) {
+    throw Error(ErrorKind::kUnsupported,
+                "some of its memory is not understood; only the plan in the file will do");
+  }
+  return wanted;
+}
+
+}  // namespace
+
+LoadedMethod::LoadedMethod(const ProgramContext& program, const MethodDescription& method)
+    : program_(program),
+      method_(method),
+      units_(planned_units(method)),
+      is_private_(has_pinned(method)),
+      is_dynamic_(has_dynamic(method, units_)),
+      is_unbounded_(program.options.unbounded && !is_private_),
+      has_state_(has_state(method)),
+      planning_(chosen(program.options.planning, is_private_, is_dynamic_)),
+      placements_(method, units_, planning_, program.options.cached_plans),
+      values_(method, program.file.view(), *program.data, *program.state),
+      delegates_(method, program.file.view(), *program.data, allocator_),
+      executor_(method, values_, delegates_),
+      observer_(method, units_, placements_.blocks(), values_),
+      has_sizes_of_data_(has_sizes_of_data(method)),
+      input_values_(recorded_inputs(method, is_unbounded_)),
+      temp_bytes_(method.instructions.size()) {
+  infos(method.inputs, "input");  // lists are refused here, before anything runs
+  infos(method.outputs, "output");
+  const uint64_t bytes = placements_.is_static() ? placements_.in_file().size_bytes : 0;
+  if (is_unbounded_ && placements_.is_static() && is_dynamic_) {
+    throw Error(ErrorKind::kUsage, "the plan in the file has no room beyond the exported bounds");
+  }
+  if (is_private_) {
+    private_ = Mapping::zeros(bytes);
+    if (!private_) {
+      throw Error(ErrorKind::kLimit, "the machine has no " + std::to_string(bytes) + " bytes");
+    }
+  } else {
+    if (placements_.is_static()) check_limit(placements_.in_file());
+    program.arena->note(bytes);
+  }
+  report_.program_bytes = program.file.bytes();
+  report_.planned_bytes = planned_bytes(method);
+  report_.arena_bytes = is_private_ ? 0 : bytes;
+  report_.private_bytes = is_private_ ? bytes : 0;
+  report_.state_bytes = program.state->size_bytes();
+  report_.method_allocator_bytes = allocator_.used_size();
+  report_.loaded_bytes = values_.size_bytes();
+  report_.executor_bytes = executor_.size_bytes();
+  report_.input_bytes = input_bytes();
+  report_.workspace_bytes = method.workspace_bytes;
+  report_.planning = planning_;
+}
+
+void LoadedMethod::check_limit(const Placement& placement) const {
+  const uint64_t bytes = placement.size_bytes;
+  if (program_.arena->allows(bytes)) return;
+  MethodDescription sized = method_;  // with the sizes of this placement, to name the largest
+  for (size_t u = 0; u < placement.capacities.size(); ++u) {
+    for (PlanBuffer& buffer : sized.memory.buffers) {
+      if (buffer.value == units_[u].value) buffer.size_bytes = placement.capacities[u];
+    }
+  }
+  throw Error(ErrorKind::kLimit, "needs " + std::to_string(bytes) +
+                                     " bytes of the arena, its limit is " +
+                                     std::to_string(program_.arena->limit_bytes()) +
+                                     "; largest at the peak: " + peak_text(sized));
+}
+
+std::vector<Output> LoadedMethod::run(const std::vector<Input>& inputs, const RunOptions& options) {
+  try {
+    Arena::Impl::Lease lease(*program_.arena, options.wait);
+    const Choice choice = choose(inputs, options);
+    try {
+      return run_at(choice, lease, inputs);
+    } catch (const Error& error) {
+      const bool ran = error.kind() == ErrorKind::kExecution || error.kind() == ErrorKind::kLimit;
+      if (choice.is_lazy && ran) throw Error(error.kind(), error.what() + circumstances(inputs));
+      const bool planned = !choice.is_lazy && !placements_.is_static();
+      if (!planned || error.kind() != ErrorKind::kExecution) throw;
+      // a tensor may have outgrown the plan: then its size depends on more than shapes
+      placements_.remove(key_);
+      if (has_state_) {
+        throw Error(error.kind(), std::string(error.what()) +
+                                      "; if a tensor outgrew the plan for these shapes, the next "
+                                      "run has room for it; the state may be half updated");
+      }
+      std::vector<Output> outputs;
+      try {
+        outputs = run_at({&placements_.apart(scale_), true}, lease, inputs);
+      } catch (const Error& again) {
+        throw Error(again.kind(), again.what() + circumstances(inputs));
+      }
+      has_sizes_of_data_ = true;
+      placements_.remove(key_);
+      return outputs;
+    }
+  } catch (const Error& error) {
+    throw Error(error.kind(), label() + ": " + error.what());
+  }
+}
+
+LoadedMethod::Choice LoadedMethod::choose(const std::vector<Input>& inputs,
+                                          const RunOptions& options) {
+  if (placements_.is_static()) return {&placements_.in_file(), false};
+  key_ = shape_key(inputs);
+  scale_ = is_unbounded_ ? scale_of(inputs, input_values_) : 1;
+  if (const Placement* known = placements_.find(key_)) return {known, false};
+  if (options.sizes) {
+    const std::vector<uint64_t> bytes = unit_bytes(inputs, options.sizes());
+    if (bytes.size() == units_.size()) return {&placements_.add(key_, bytes), false};
+  }
+  return {&placements_.apart(scale_), true};
+}
+
+// What may have to do with a failure in a run without a plan.
+std::string LoadedMethod::circumstances(const std::vector<Input>& inputs) const {
+  return beyond_text(inputs, input_values_) + (has_state_ ? "; the state may be half updated" : "");
+}
+
+std::vector<uint64_t> LoadedMethod::unit_bytes(const std::vector<Input>& inputs,
+                                               const std::vector<ValueBytes>& given) const {
+  std::vector<uint64_t> by_value(method_.values.size(), kNone64);
+  for (const ValueBytes& item : given) {
+    if (item.value < by_value.size()) by_value[item.value] = item.size_bytes;
+  }
+  for (size_t i = 0; i < std::min(inputs.size(), method_.inputs.size()); ++i) {
+    const auto* tensor = std::get_if<TensorInput>(&inputs[i]);
+    if (tensor != nullptr) by_value[method_.inputs[i]] = tensor->size_bytes;
+  }
+  std::vector<uint64_t> bytes;
+  for (const PlannedUnit& unit : units_) {
+    const auto& tensor = std::get<TensorValue>(method_.values[unit.value]);
+    const bool is_static = tensor.dynamism == Dynamism::kStatic;
+    bytes.push_back(is_static ? unit.bound_bytes : by_value[unit.value]);
+    if (bytes.back() == kNone64) return {};
+  }
+  return bytes;
+}
+
+std::vector<Output> LoadedMethod::run_at(const Choice& choice, Arena::Impl::Lease& lease,
+                                         const std::vector<Input>& inputs) {
+  if (!choice.is_lazy) check_limit(*choice.placement);
+  uint8_t* const base = place(*choice.placement, lease);
+  Lent lent = lend_outputs();
+  std::vector<Output> outputs;
+  if (choice.is_lazy) {
+    struct Returned {
+      Observer& observer;
+      ~Returned() { observer.end(); }
+    } const returned{observer_};
+    observer_.begin(*choice.placement, base, program_.arena->limit_bytes());
+    set_inputs(inputs);  // after the outputs: a value may be both
+    run_lazily();
+    outputs = take_outputs(lent);
+  } else {
+    set_inputs(inputs);
+    executor_.run();
+    outputs = take_outputs(lent);
+  }
+  forget_callers();
+  const uint64_t bytes = choice.is_lazy ? observer_.peak_bytes() : choice.placement->size_bytes;
+  program_.arena->note(is_private_ ? 0 : bytes);
+  const std::lock_guard guard(report_mutex_);
+  if (!is_private_) report_.arena_bytes = bytes;
+  report_.temp_bytes = executor_.temp().peak_bytes();
+  report_.method_allocator_bytes = allocator_.used_size();
+  report_.lazy_runs += choice.is_lazy;
+  report_.cached_plans = placements_.count();
+  report_.plans = placements_.plans();
+  report_.plan_us = placements_.plan_us();
+  report_.bind_us = bind_us_;
+  ++report_.runs;
+  temp_bytes_ = executor_.temp_bytes();
+  return outputs;
+}
+
+void LoadedMethod::run_lazily() {
+  observer_.note_inputs();
+  executor_.run([&](size_t instruction) { observer_.after(instruction); });
+  if (has_sizes_of_data_) return;
+  try {
+    placements_.add(key_, observer_.unit_bytes());
+  } catch (const Error&) {
+    // the run itself went well; without a plan the next one is as this one
+  }
+}
+
+uint8_t* LoadedMethod::place(const Placement& placement, Arena::Impl::Lease& lease) {
+  if (scale_ != widened_) {
+    values_.widen(scale_);
+    widened_ = scale_;
+  }
+  uint8_t* const base = is_private_ ? private_.data() : lease.ensure(placement.size_bytes);
+  if (base == bound_base_ && placement.version == bound_version_ && !executor_.frees()) return base;
+  const auto start = std::chrono::steady_clock::now();
+  values_.bind(units_, placement, base);
+  bind_us_ =
+      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+  bound_base_ = base;
+  bound_version_ = placement.version;
+  return base;
+}
+
+void LoadedMethod::set_inputs(const std::vector<Input>& inputs) {
+  if (inputs.size() != method_.inputs.size()) {
+    throw Error(ErrorKind::kUsage, "takes " + std::to_string(method_.inputs.size()) + " inputs, " +
+                                       std::to_string(inputs.size()) + " were given");
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    try {
+      set_input(inputs[i], input_values_[i], values_, method_.inputs[i]);
+    } catch (const Error& error) {
+      throw Error(error.kind(), "input " + std::to_string(i) + " " + error.what());
+    }
+  }
+}
+
+LoadedMethod::Lent LoadedMethod::lend_outputs() {
+  Lent lent(method_.outputs.size());
+  for (size_t i = 0; i < lent.size(); ++i) {
+    const uint32_t value = method_.outputs[i];
+    if (!is_callers(value)) continue;
+    const auto& tensor = std::get<TensorValue>(method_.values[value]);
+    const double bytes = static_cast<double>(tensor.size_bytes) * scale_;
+    lent[i].reset(new uint8_t[static_cast<uint64_t>(bytes) + kGuardBytes]);
+    values_.own_tensor(value)->set_data(lent[i].get());
+  }
+  return lent;
+}
+
+std::vector<Output> LoadedMethod::take_outputs(Lent& lent) const {
+  std::vector<Output> outputs;
+  outputs.reserve(lent.size());
+  for (size_t i = 0; i < lent.size(); ++i) {
+    try {
+      outputs.push_back(get_output(values_[method_.outputs[i]], lent[i]));
+    } catch (const Error& error) {
+      throw Error(error.kind(), "output " + std::to_string(i) + " " + error.what());
+    }
+  }
+  return outputs;
+}
+
+// The caller's memory may be gone after the run.
+void LoadedMethod::forget_callers() {
+  for (const std::vector<uint32_t>* list : {&method_.inputs, &method_.outputs}) {
+    for (const uint32_t value : *list) {
+      if (is_callers(value)) values_.own_tensor(value)->set_data(nullptr);
+    }
+  }
+}
+
+bool LoadedMethod::is_callers(uint32_t value) const {
+  const auto* tensor = std::get_if<TensorValue>(&method_.values[value]);
+  return tensor != nullptr && tensor->kind == TensorKind::kCaller;
+}
+
+std::vector<ValueInfo> LoadedMethod::infos(const std::vector<uint32_t>& values,
+                                           const char* what) const {
+  std::vector<ValueInfo> found;
+  for (size_t i = 0; i < values.size(); ++i) {
+    try {
+      found.push_back(value_info(method_.values[values[i]]));
+    } catch (const Error& error) {
+      throw Error(error.kind(), std::string(what) + " " + std::to_string(i) + " " + error.what());
+    }
+  }
+  return found;
+}
+
+uint64_t LoadedMethod::input_bytes() const {
+  uint64_t bytes = 0;
+  for (const uint32_t value : method_.inputs) {
+    const auto* tensor = std::get_if<TensorValue>(&method_.values[value]);
+    if (tensor != nullptr && tensor->kind == TensorKind::kPlanned) bytes += tensor->size_bytes;
+  }
+  return bytes;
+}
+
+MemoryReport LoadedMethod::memory() const {
+  MemoryReport report;
+  {
+    const std::lock_guard guard(report_mutex_);
+    report = report_;
+  }
+  report.arena_resident_bytes = program_.arena->resident_bytes();
+  return report;
+}
+
+std::vector<uint64_t> LoadedMethod::temp_bytes_by_instruction() const {
+  const std::lock_guard guard(report_mutex_);
+  return temp_bytes_;
+}
+
+std::string LoadedMethod::label() const {
+  return program_.path + ": method '" + method_.name + "'";
+}
+
+}  // namespace onearena::runtime

@@ -1,0 +1,1 @@
+"""The native executor: programs run with memory that onearena owns."""

@@ -1,0 +1,65 @@
+"""The description of a program: everything the native runtime needs, without a FlatBuffer.
+
+A compact little-endian binary that `cpp/runtime/src/description.cc` decodes, so that a C++
+application needs neither Python nor ExecuTorch's FlatBuffer code. It names the file's bytes by
+their offsets and holds no weights. Its length does not depend on these offsets: a description
+can be written into the file that it describes by making room for it first.
+
+Layout: magic, version, size of the file, named data, blocks of state, methods. Counts precede
+lists, strings are a count and UTF-8. `method_description.py` writes a method.
+"""
+
+from __future__ import annotations
+
+from onearena.engine.binary import BinaryWriter
+from onearena.engine.method_description import write_method
+from onearena.engine.ranges import FileRange, data_range
+from onearena.engine.state import plan_state
+from onearena.errors import FormatError
+from onearena.program import analyse_method
+from onearena.pte.container import PteFile
+
+MAGIC = b"ONEARENA"
+VERSION = 1
+
+
+def describe(file: PteFile) -> bytes:
+    """The description of an open program.
+
+    Raises:
+        AnalysisError: a method contradicts itself.
+        FormatError: data that a method needs is not in the file.
+        UnsupportedError: the program holds something that the runtime cannot run.
+    """
+    plans = file.program.execution_plan or ()
+    analysed = [analyse_method(file, plan) for plan in plans]
+    state = plan_state([method.timeline.storage for method in analysed])
+    out = BinaryWriter()
+    out.raw(MAGIC)
+    out.u32(VERSION)
+    out.u64(file.source.size_bytes)
+    named = _named_data(file)
+    out.u32(len(named))
+    for key, where in named:
+        out.text(key)
+        out.u64(where.offset)
+        out.u64(where.size_bytes)
+    out.u32(len(state.blocks))
+    for block in state.blocks:
+        out.u32(block.arena)
+        out.u64(block.start)
+        out.u64(block.end - block.start)
+    out.u32(len(analysed))
+    for number, method in enumerate(analysed):
+        write_method(out, file, method, state, number)
+    return out.result()
+
+
+def _named_data(file: PteFile) -> list[tuple[str, FileRange]]:
+    found: list[tuple[str, FileRange]] = []
+    for entry in file.program.named_data or ():
+        what = f"{file.path}: named data {entry.key!r}"
+        if entry.segment_index >= len(file.segments):
+            raise FormatError(f"{what}: segment {entry.segment_index} does not exist")
+        found.append((entry.key or "", data_range(file.segments[entry.segment_index].data, what)))
+    return found

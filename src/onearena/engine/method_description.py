@@ -1,0 +1,225 @@
+"""One method of a description: values, instructions, and what the analysis of memory found."""
+
+from __future__ import annotations
+
+from onearena.engine.analysis_description import write_analysis
+from onearena.engine.binary import NONE_32, NONE_64, BinaryWriter
+from onearena.engine.ranges import constant_range, initial_range, payload_range
+from onearena.engine.state import StatePlan
+from onearena.errors import AnalysisError, UnsupportedError
+from onearena.program import AnalysedMethod, method_label
+from onearena.pte.container import PteFile
+from onearena.pte.schema import (
+    Bool,
+    BoolList,
+    DelegateCall,
+    Double,
+    DoubleList,
+    InstructionArguments,
+    Int,
+    IntList,
+    JumpFalseCall,
+    KernelCall,
+    MoveCall,
+    Null,
+    OptionalTensorList,
+    String,
+    Tensor,
+    TensorList,
+)
+from onearena.pte.tensors import tensor_bytes
+from onearena.timeline.roles import operator_name
+
+_KINDS = (
+    Null,
+    Int,
+    Double,
+    Bool,
+    String,
+    Tensor,
+    IntList,
+    DoubleList,
+    BoolList,
+    TensorList,
+    OptionalTensorList,
+)
+"""A value's kind is its position here, the same as in `description.h`."""
+_TENSOR = _KINDS.index(Tensor)
+_PLANNED, _CONSTANT, _CALLER, _EXTERNAL = range(4)
+_KERNEL, _DELEGATE, _MOVE, _JUMP_FALSE, _FREE = range(5)
+_EXTERNAL_LOCATION = 1
+_CPU = 0
+
+
+def write_method(
+    out: BinaryWriter, file: PteFile, method: AnalysedMethod, state: StatePlan, number: int
+) -> None:
+    """Writes method `number` of the file.
+
+    Raises:
+        AnalysisError: the method contradicts itself.
+        FormatError: data that it needs is not in the file.
+        UnsupportedError: it holds something that the runtime cannot run.
+    """
+    _Method(out, file, method, state, number).write()
+
+
+class _Method:
+    def __init__(
+        self,
+        out: BinaryWriter,
+        file: PteFile,
+        method: AnalysedMethod,
+        state: StatePlan,
+        number: int,
+    ) -> None:
+        self._out, self._file, self._method = out, file, method
+        self._plan, self._state, self._number = method.plan, state, number
+        self._what = method_label(file, method.plan)
+
+    def write(self) -> None:
+        out, plan = self._out, self._plan
+        out.text(plan.name)
+        sizes = plan.non_const_buffer_sizes or ()
+        out.u32(len(sizes))
+        for size in sizes:
+            if size < 0:
+                raise AnalysisError(f"{self._what}: an arena of {size} bytes")
+            out.u64(size)
+        out.u64(self._method.workspace_bytes)
+        values = plan.values or ()
+        out.u32(len(values))
+        for index, entry in enumerate(values):
+            self._value(index, entry.val)
+        out.u32(len(plan.operators or ()))
+        for operator in plan.operators or ():
+            out.text(operator_name(operator))
+        self._delegates()
+        out.u32(len(self._method.steps.instructions))
+        for args in self._method.steps.instructions:
+            self._instruction(args)
+        out.u32s(plan.inputs or ())
+        out.u32s(plan.outputs or ())
+        write_analysis(out, self._method.timeline)
+
+    # -- values ---------------------------------------------------------------------------
+
+    def _value(self, index: int, value: object) -> None:
+        out = self._out
+        if value is None:
+            value = Null()
+        out.u8(_KINDS.index(type(value)))
+        if isinstance(value, Int):
+            out.i64(value.int_val)
+        elif isinstance(value, Double):
+            out.f64(value.double_val)
+        elif isinstance(value, Bool):
+            out.u8(value.bool_val)
+        elif isinstance(value, String):
+            out.text(value.string_val)
+        elif isinstance(value, Tensor):
+            self._tensor(index, value)
+        elif isinstance(value, DoubleList):
+            out.u32(len(value.items or ()))
+            for item in value.items or ():
+                out.f64(item)
+        elif isinstance(value, BoolList):
+            out.blob(bytes(value.items or ()))
+        elif isinstance(value, IntList | TensorList | OptionalTensorList):
+            self._indices(index, value)
+
+    def _indices(self, index: int, value: IntList | TensorList | OptionalTensorList) -> None:
+        items, count = value.items or (), len(self._plan.values or ())
+        lowest = -1 if isinstance(value, OptionalTensorList) else 0
+        for item in items:
+            if not lowest <= item < count:
+                raise AnalysisError(f"{self._what}: list value {index} names value {item}")
+        self._out.u32s(NONE_32 if item < 0 else item for item in items)
+
+    def _tensor(self, index: int, tensor: Tensor) -> None:
+        out, what = self._out, f"{self._what}: value {index}"
+        sizes = tensor.sizes or ()
+        order = tensor.dim_order or tuple(range(len(sizes)))
+        size_bytes = tensor_bytes(tensor)
+        info = tensor.extra_tensor_info
+        if size_bytes is None:
+            raise UnsupportedError(
+                f"{what}: a tensor of element type {tensor.scalar_type} and sizes {list(sizes)}"
+            )
+        if tensor.storage_offset or tensor.layout or (info and info.device_type != _CPU):
+            raise UnsupportedError(f"{what}: its layout or device is not one that can be run")
+        if sorted(order) != list(range(len(sizes))):
+            raise AnalysisError(f"{what}: dimension order {list(order)} of sizes {list(sizes)}")
+        out.u8(tensor.scalar_type)
+        out.u8(tensor.shape_dynamism)
+        out.u8(len(sizes))
+        for size in sizes:
+            out.u32(size)
+        out.raw(bytes(order))
+        out.u64(size_bytes)
+        external = info is not None and info.location == _EXTERNAL_LOCATION
+        name = info.fully_qualified_name if info is not None and external else None
+        if tensor.allocation_info is not None:
+            out.u8(_PLANNED)
+            self._planned(index, tensor, size_bytes, what)
+            out.text(name)
+        elif external:
+            out.u8(_EXTERNAL)
+            out.text(name)
+        elif tensor.data_buffer_idx > 0:
+            out.u8(_CONSTANT)
+            out.u64(constant_range(self._file, tensor, size_bytes, what).offset)
+        else:
+            out.u8(_CALLER)
+
+    def _planned(self, index: int, tensor: Tensor, size_bytes: int, what: str) -> None:
+        out, info = self._out, tensor.allocation_info
+        assert info is not None
+        arenas = self._plan.non_const_buffer_sizes or ()
+        inside = 0 < info.memory_id < len(arenas)
+        if not (inside and info.offset + size_bytes <= arenas[info.memory_id]):
+            raise AnalysisError(f"{what}: does not lie inside an arena of the method")
+        out.u32(info.memory_id)
+        out.u64(info.offset)
+        block, delta = self._state.places.get((self._number, index), (NONE_32, 0))
+        out.u32(block)
+        out.u64(delta)
+        initial = tensor.data_buffer_idx > 0
+        out.u64(initial_range(self._file, tensor, size_bytes, what).offset if initial else NONE_64)
+
+    # -- the rest -------------------------------------------------------------------------
+
+    def _delegates(self) -> None:
+        out, delegates = self._out, self._plan.delegates or ()
+        out.u32(len(delegates))
+        for index, delegate in enumerate(delegates):
+            where = payload_range(self._file, delegate, f"{self._what}: delegate {index}")
+            out.text(delegate.id)
+            out.u64(where.offset)
+            out.u64(where.size_bytes)
+            out.u32(len(delegate.compile_specs or ()))
+            for spec in delegate.compile_specs or ():
+                out.text(spec.key)
+                out.blob(bytes(spec.value or ()))
+
+    def _instruction(self, args: InstructionArguments) -> None:
+        out = self._out
+        if isinstance(args, KernelCall):
+            out.u8(_KERNEL)
+            out.u32(args.op_index)
+            out.u32s(args.args or ())
+        elif isinstance(args, DelegateCall):
+            out.u8(_DELEGATE)
+            out.u32(args.delegate_index)
+            out.u32s(args.args or ())
+        elif isinstance(args, MoveCall):
+            out.u8(_MOVE)
+            out.u32(args.move_from)
+            out.u32(args.move_to)
+        elif isinstance(args, JumpFalseCall):
+            out.u8(_JUMP_FALSE)
+            out.u32(args.cond_value_index)
+            out.u32(args.destination_instruction)
+        else:
+            out.u8(_FREE)
+            out.u32(args.value_index)

@@ -1,0 +1,103 @@
+"""The native runtime: loads programs into one arena."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from onearena.engine.arena import Arena
+from onearena.engine.description import describe
+from onearena.engine.embedding import find_description
+from onearena.engine.model import Model
+from onearena.engine.native import native_module
+from onearena.errors import UsageError
+from onearena.pte.reader import open_pte
+from onearena.timeline.roles import operator_name
+
+Planning = Literal["auto", "static", "shapes", "simple"]
+"""How activations are planned, see :meth:`Runtime.load`."""
+_PLANNING: tuple[Planning, ...] = get_args(Planning)
+"""A mode's number in C++ is its position here."""
+_MOST_PLANS = (1 << 32) - 1
+_KERNELS_APART = (b"quantized_decomposed::", b"llama::", b"preprocess::")
+"""Namespaces of operators whose kernels the executorch wheel has in libraries of their own."""
+
+
+class Runtime:
+    """Loads and runs ``.pte`` programs on the kernels and delegates of the installed ExecuTorch.
+
+    Everything loaded by one runtime shares one arena, and runs one at a time.
+    """
+
+    def __init__(self, arena: Arena | None = None) -> None:
+        """Prepares the runtime.
+
+        Args:
+            arena: where activations live; a new one if none is given.
+
+        Raises:
+            RuntimeUnavailableError: executorch 1.5.1 is not installed, or onearena was built
+                without it.
+        """
+        self.arena = Arena() if arena is None else arena
+
+    def load(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        data_files: Sequence[str | os.PathLike[str]] = (),
+        planning: Planning = "auto",
+        cached_plans: int = 16,
+        unbounded: bool = False,
+    ) -> Model:
+        """Loads a program. Its methods are loaded when they are first used.
+
+        Args:
+            path: a ``.pte`` file, of onearena's making or not.
+            data_files: ``.ptd`` files with weights that the program keeps apart.
+            planning: "static" takes the plan in the file, which has room for the bounds of all
+                sizes; "shapes" makes a plan for each set of input shapes; "simple" does so too,
+                but only for the dynamic tensors, which it puts behind the static ones; "auto"
+                is "shapes" for methods with dynamic tensors, else "static".
+            cached_plans: how many plans of a method are kept, by input shapes; the one not used
+                for longest is forgotten first.
+            unbounded: take inputs that are larger than the program was exported for, where its
+                kernels and delegates do. Not with planning="static".
+
+        Raises:
+            UsageError: an option makes no sense.
+            AnalysisError, FormatError, UnsupportedError: the program is corrupt, or holds
+                something that this runtime does not know.
+        """
+        if planning not in _PLANNING:
+            raise UsageError(f"planning must be one of {', '.join(_PLANNING)}, not {planning!r}")
+        if not 0 < cached_plans <= _MOST_PLANS:
+            raise UsageError(f"cached_plans must be from 1 to {_MOST_PLANS}, it is {cached_plans}")
+        native = native_module()
+        name = os.fspath(path)
+        description = find_description(path)
+        if description is None:
+            with open_pte(path) as file:
+                description = describe(file)
+        if any(namespace in description for namespace in _KERNELS_APART):
+            _load_kernels(name)
+        files = [os.fspath(file) for file in data_files]
+        mode = _PLANNING.index(planning)
+        loaded = native.load(
+            name, description, self.arena.native, files, mode, cached_plans, unbounded
+        )
+        return Model(name, loaded)
+
+
+def _load_kernels(path: str) -> None:
+    """Loads the libraries with kernels of their own that the program needs.
+
+    They need torch; without it such programs are refused for want of a kernel.
+    """
+    from onearena.runtime.bindings import missing_kernels
+
+    with open_pte(path) as file:
+        plans = file.program.execution_plan or ()
+        names = {operator_name(o) for plan in plans for o in plan.operators or ()}
+    missing_kernels(names)
