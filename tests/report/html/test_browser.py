@@ -158,6 +158,7 @@ def test_hovering_the_curve_tells_what_runs(opened: Opener, rich: ProgramSummary
     method = rich.methods[0]
     width = plot(page, CURVE).bounding_box()["width"]
     plot(page, CURVE).hover(position={"x": width - 20, "y": 90})
+    settle(page)
     tip = page.locator("#tip").inner_text()
     last = len(method.steps) - 1
     assert f"step {last}" in tip
@@ -169,6 +170,7 @@ def test_wheel_zooms_and_drag_moves(opened: Opener) -> None:
     page = opened(synthetic_program(300))
     everything = view(page)
     plot(page, MAP).hover(position={"x": 500, "y": 200})
+    settle(page)
     page.mouse.wheel(0, -600)
     settle(page)
     nearer = view(page)
@@ -214,6 +216,7 @@ def test_curve_and_map_zoom_together(opened: Opener) -> None:
     page = opened(synthetic_program(300))
     before = picture(page, MAP)
     plot(page, CURVE).hover(position={"x": 500, "y": 90})
+    settle(page)
     page.mouse.wheel(0, -900)
     settle(page)
     assert view(page)["x0"] > 0
@@ -243,6 +246,7 @@ def test_keyboard_goes_from_block_to_block(opened: Opener, rich: ProgramSummary)
     reached = ""
     for _ in range(20):
         page.keyboard.press("Tab")
+        settle(page)
         reached = page.evaluate("document.activeElement.getAttribute('aria-roledescription') || ''")
         if reached == "arena map":
             break
@@ -297,10 +301,12 @@ def test_following_a_tensor(opened: Opener, rich: ProgramSummary) -> None:
     method = rich.methods[0]
     at = place(page, 0)
     plot(page, MAP).click(position={"x": at["x"], "y": at["y"]}, button="right")
+    settle(page)
     page.mouse.move(5, 5)
     settle(page)
     assert veil(page) == 0
     plot(page, MAP).click(position={"x": at["x"], "y": at["y"]})
+    settle(page)
     page.mouse.move(5, 5)
     settle(page)
     assert veil(page) > 100
@@ -314,6 +320,7 @@ def test_following_a_tensor(opened: Opener, rich: ProgramSummary) -> None:
             assert panel.get_by_role("button", name=result.name, exact=True).count() == 1
     following = next(result for result in results if result.block != tensor.block)
     panel.get_by_role("button", name=following.name, exact=True).click()
+    settle(page)
     assert panel.locator("h4").inner_text().startswith(following.name)
     panel.get_by_role("button", name="Let go").click()
     settle(page)
@@ -344,6 +351,7 @@ def test_names_of_one_memory_are_one_block(opened: Opener, aliased: ProgramSumma
     method = aliased.methods[0]
     at = place(page, 1)
     plot(page, MAP).click(position={"x": at["x"], "y": at["y"]})
+    settle(page)
     names = page.locator(".details").first.locator("ul").first.inner_text()
     for number in method.blocks[1].tensors:
         assert method.tensors[number].name in names
@@ -372,6 +380,7 @@ def test_every_step_can_be_listed(opened: Opener) -> None:
     for step in range(0, 1000, 97):
         x = 74 + (width - 2 - 74 - 14) * (step + 0.5) / len(method.steps)
         plot(page, CURVE).click(position={"x": x, "y": 90})
+        settle(page)
         heading = page.locator(".alive h4").inner_text()
         listed = int(heading.split()[1])
         assert abs(listed - step) <= 1, "the pointer is on whole pixels"
@@ -392,6 +401,7 @@ def test_each_arena_can_be_listed(opened: Opener, rich: ProgramSummary) -> None:
     alive = page.locator(".alive").first
     assert fast.name not in alive.inner_text()
     alive.get_by_role("button", name="arena 2").click()
+    settle(page)
     assert alive.get_by_role("button", name="arena 2").get_attribute("aria-pressed") == "true"
     assert fast.name in alive.locator("tbody").inner_text()
     assert "100.0 %" in alive.locator("tbody").inner_text()
@@ -422,6 +432,7 @@ def test_unknown_is_said_not_shown_as_zero(opened: Opener, rich: ProgramSummary)
     number = len(rich.methods[1].blocks)
     at = page.evaluate("(k) => window.onearena.panes[1].place(k)", number)
     decode.locator(".plot").first.hover(position={"x": at["x"], "y": at["y"]})
+    settle(page)
     assert "unknown: the file does not tell" in page.locator("#tip").inner_text()
 
 
@@ -430,29 +441,35 @@ def test_table_is_searched_and_sorted(opened: Opener) -> None:
     page = opened(program)
     tensors = program.methods[0].tensors
     page.locator("summary", has_text="All tensors").click()
+    settle(page)
     table = page.locator("details.tensors")
     rows = table.locator("tbody tr")
+    rows.nth(99).wait_for()  # they are made when the browser tells that the table was opened
     assert rows.count() == 100
     largest = max(tensors, key=lambda t: t.size_bytes)
     assert f"{largest.size_bytes:,}" in rows.first.inner_text()
     assert "1 to 100 of 250" in table.inner_text()
     assert table.get_by_role("button", name="Previous").is_disabled()
     table.get_by_role("button", name="Next").click()
+    settle(page)
     assert "101 to 200 of 250" in table.inner_text()
     table.get_by_role("button", name="offset").click()
     settle(page)
     head = table.locator("th[aria-sort]")
     assert (head.count(), head.get_attribute("aria-sort")) == (1, "descending")
     table.get_by_role("button", name="offset").click()
+    settle(page)
     offsets = [
         int(text.replace(",", "")) for text in rows.locator("td:nth-child(6)").all_inner_texts()
     ]
     assert offsets == sorted(t.offset for t in tensors)[:100]
     assert table.get_by_role("button", name="Previous").is_disabled(), "sorting starts anew"
     table.locator("input").fill("attention.7")
+    settle(page)
     wanted = [t for t in tensors if "attention.7" in t.name]
     assert rows.count() == len(wanted)
     rows.first.get_by_role("button").click()
+    settle(page)
     assert page.evaluate("document.activeElement.className").startswith("plot")
 
 
@@ -490,6 +507,7 @@ def test_dark_and_light(opened: Opener, rich: ProgramSummary) -> None:
     bright = picture(light, MAP)
     toggle = light.get_by_role("button", name="Colours")
     toggle.click()
+    settle(light)
     assert toggle.inner_text() == "Colours: light"
     toggle.click()
     settle(light)
@@ -497,6 +515,7 @@ def test_dark_and_light(opened: Opener, rich: ProgramSummary) -> None:
     assert colours(light) == colours(dark)
     assert picture(light, MAP) == picture(dark, MAP)
     toggle.click()
+    settle(light)
     light.emulate_media(color_scheme="dark")
     settle(light)
     assert picture(light, MAP) != bright, "automatic follows the system while the page is open"
@@ -506,6 +525,7 @@ def test_dark_and_light(opened: Opener, rich: ProgramSummary) -> None:
 def test_text_has_contrast(opened: Opener, rich: ProgramSummary, scheme: str) -> None:
     page = opened(rich, rich, color_scheme=scheme)
     page.locator("summary").first.click()
+    settle(page)
     script = """() => {
       const parse = (text) => text.match(/[\\d.]+/g).map(Number);
       const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
@@ -570,9 +590,11 @@ def test_printing_unfolds_everything_in_light_colours(opened: Opener) -> None:
 def test_controls_have_names_and_order(opened: Opener, rich: ProgramSummary) -> None:
     page = opened(rich, rich)
     page.keyboard.press("Tab")
+    settle(page)
     assert page.evaluate("document.activeElement.className") == "skip"
     for summary in page.locator("summary").all():
         summary.click()
+        settle(page)
     nameless = page.evaluate(
         """() => [...document.querySelectorAll("button, a, input, select, [tabindex], [role=img]")]
         .filter((node) => !(node.getAttribute("aria-label") || node.textContent.trim()
@@ -603,6 +625,7 @@ def test_hostile_names_do_nothing(opened: Opener, hostile: ProgramSummary) -> No
     assert page.locator("main script, main g, main img").count() == 0
     for summary in page.locator("summary").all():
         summary.click()
+        settle(page)
     plot(page, MAP).focus()
     press(page, "ArrowRight", "Enter")
     assert '<script>alert("&")</script>' in page.locator("main").inner_text()
@@ -622,7 +645,9 @@ def test_programs_without_a_plan(
 def test_a_tensor_that_is_never_used(opened: Opener, unused: ProgramSummary) -> None:
     page = opened(unused)
     page.locator("summary", has_text="All tensors").first.click()
+    settle(page)
     page.locator("details.tensors").first.get_by_role("button", name="unused").click()
+    settle(page)
     assert "never used" in page.locator(".details").first.inner_text()
     press(page, "+", "ArrowRight", "ArrowUp", "Home", "Escape")
     assert view(page)["x0"] == 0
