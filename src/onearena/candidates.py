@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from onearena.apply import XNNPACK_TAIL_BYTES, place_values
@@ -59,33 +59,54 @@ def plan_method(
     """The best candidate that is smaller than the original, and what to say."""
     method = analysed[position]
     before = Footprint(arena_bytes(method.plan), method.workspace_bytes)
-    unknown, misplaced = unknown_sizes(method.plan), misplaced_values(method.plan)
-    if unknown:
-        return None, (f"left as it was: the size of value {unknown[0]} is not known",)
-    if misplaced:
-        return None, (f"left as it was: value {misplaced[0]} lies outside its arena",)
-    best: Candidate | None = None
+    reason = why_not_planned(method.plan)
+    if reason is not None:
+        return None, (f"left as it was: {reason}",)
     found = drafts(file, analysed, position, options)
     # what stays closed is said whichever draft wins
     notes = _closed_notes(max(found, key=lambda draft: len(draft.opened.closed)).opened)
-    for draft in found:
-        if (
-            best is not None
-            and draft.bound_bytes + draft.workspace_bytes >= best.footprint.total_bytes
-        ):
-            continue
-        try:
-            candidate = solve(method, draft, options)
-        except PlanError as error:
-            notes.append(f"no plan: {error}")
-            continue
-        if best is None or candidate.footprint.total_bytes < best.footprint.total_bytes:
-            best = candidate
+    best, failures = best_candidate(method, found, options)
+    notes += [f"no plan: {failure}" for failure in failures]
     notes += pinned_notes((best.draft if best else found[0]).timeline)
     if best is None or best.footprint.total_bytes >= before.total_bytes:
         notes.append("keeps its plan: no smaller one was found")
         return None, tuple(notes)
     return best, tuple(notes)
+
+
+def why_not_planned(plan: ExecutionPlan) -> str | None:
+    """Why a method cannot be planned anew, or None when it can."""
+    unknown, misplaced = unknown_sizes(plan), misplaced_values(plan)
+    if unknown:
+        return f"the size of value {unknown[0]} is not known"
+    return f"value {misplaced[0]} lies outside its arena" if misplaced else None
+
+
+def best_candidate(
+    method: AnalysedMethod, found: Sequence[Draft], options: Options
+) -> tuple[Candidate | None, list[str]]:
+    """The smallest of the drafts, planned, and why others have no plan.
+
+    Args:
+        found: the most promising first.
+
+    Raises:
+        VerificationError: a plan is not valid.
+    """
+    best: Candidate | None = None
+    failures: list[str] = []
+    for draft in found:
+        least = draft.bound_bytes + draft.workspace_bytes
+        if best is not None and least >= best.footprint.total_bytes:
+            continue
+        try:
+            candidate = solve(method, draft, options)
+        except PlanError as error:
+            failures.append(str(error))
+            continue
+        if best is None or candidate.footprint.total_bytes < best.footprint.total_bytes:
+            best = candidate
+    return best, failures
 
 
 def drafts(

@@ -61,9 +61,9 @@ def explain(
     shapes = (shapes,) if isinstance(shapes, str) else shapes
     with open_pte(path) as file:
         tell("reading")
-        summary = summarize_file(file)
         plans = file.program.execution_plan or ()
         analysed = {k: analyse_method(file, plan) for k, plan in enumerate(plans)}
+        summary = summarize_file(file, analysed.values())
         chosen = _choose(file, analysed, method, shapes)
         methods = []
         for position in chosen:

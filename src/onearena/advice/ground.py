@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from onearena.candidates import Candidate, Draft, drafts, solve
+from onearena.candidates import Candidate, Draft, best_candidate, drafts, why_not_planned
 from onearena.errors import PlanError
 from onearena.options import Options
 from onearena.planners import plan as plan_problem
@@ -14,8 +14,6 @@ from onearena.problem import Problem
 from onearena.program import (
     AnalysedMethod,
     arena_bytes,
-    misplaced_values,
-    unknown_sizes,
 )
 from onearena.pte.container import PteFile
 from onearena.results import Footprint
@@ -77,22 +75,11 @@ def find_ground(
         VerificationError: a plan is not valid.
     """
     method = analysed[position]
-    unknown, misplaced = unknown_sizes(method.plan), misplaced_values(method.plan)
-    if unknown:
-        return f"the size of value {unknown[0]} is not known"
-    if misplaced:
-        return f"value {misplaced[0]} lies outside its arena"
-    best: Candidate | None = None
-    reason = "there is no plan"
-    for draft in drafts(file, analysed, position, options):
-        try:
-            candidate = solve(method, draft, options)
-        except PlanError as error:
-            reason = str(error)
-            continue
-        if best is None or candidate.footprint.total_bytes < best.footprint.total_bytes:
-            best = candidate
-    if best is None:
+    reason = why_not_planned(method.plan)
+    if reason is not None:
         return reason
+    best, failures = best_candidate(method, drafts(file, analysed, position, options), options)
+    if best is None:
+        return failures[-1]
     before = Footprint(arena_bytes(method.plan), method.workspace_bytes)
     return Ground(method, before, best.draft, best, options)

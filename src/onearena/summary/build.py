@@ -53,13 +53,18 @@ def summarize(path: PathLike) -> ProgramSummary:
         return summarize_file(file)
 
 
-def summarize_file(file: PteFile) -> ProgramSummary:
-    """As `summarize`, for a file that is open."""
+def summarize_file(
+    file: PteFile, analysed: Iterable[AnalysedMethod] | None = None
+) -> ProgramSummary:
+    """As `summarize`, for a file that is open.
+
+    Args:
+        analysed: its methods, if they were analysed before.
+    """
     record = read_record(file)
-    methods = tuple(
-        summarize_method(file, analyse_method(file, plan), record)
-        for plan in file.program.execution_plan or ()
-    )
+    if analysed is None:
+        analysed = (analyse_method(file, plan) for plan in file.program.execution_plan or ())
+    methods = tuple(summarize_method(file, method, record) for method in analysed)
     size = file.source.size_bytes
     segments = sum(segment.size_bytes for segment in file.segments)
     constants = _constants_bytes(file)
