@@ -9,7 +9,7 @@ from onearena.results import LiveTensor, Peak
 from onearena.summary.blocks import live_bytes
 from onearena.summary.model import Rectangle
 from onearena.timeline.build import Timeline
-from onearena.timeline.steps import MethodSteps, Step
+from onearena.timeline.steps import where_text
 
 MAX_TENSORS = 10
 
@@ -42,7 +42,10 @@ def find_peak(timeline: Timeline, offsets: Mapping[int, int] | None = None) -> P
         LiveTensor(value, storage.memories[value].size_bytes, _describe(timeline, value))
         for value in _distinct(timeline, where, alive)[:MAX_TENSORS]
     )
-    return Peak(step_label(method, method.steps[step]), bytes_, tensors)
+    at = method.steps[step]
+    node = at.node.index if at.node is not None else None
+    where_it_is = where_text(at.instruction, len(method.instructions), at.label, node)
+    return Peak(where_it_is, bytes_, tensors)
 
 
 def _distinct(
@@ -56,16 +59,6 @@ def _distinct(
         if not any(where[v] <= start and end <= where[v] + memories[v].size_bytes for v in found):
             found.append(value)
     return tuple(found)
-
-
-def step_label(method: MethodSteps, step: Step) -> str:
-    """A step in words."""
-    if step.instruction < 0:
-        return "before the first instruction"
-    if step.instruction >= len(method.instructions):
-        return "after the last instruction"
-    node = f" (node {step.node.index})" if step.node is not None else ""
-    return f"instruction {step.instruction}: {step.label}{node}"
 
 
 def _describe(timeline: Timeline, value: int) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from onearena.lifetime import Lifetime
+from onearena.timeline.steps import where_text
 
 
 class Kind(StrEnum):
@@ -82,12 +83,9 @@ class StepSummary:
     @property
     def where(self) -> str:
         """In words."""
-        if self.kind is StepKind.ENTRY:
-            return "before the first instruction"
-        if self.kind is StepKind.EXIT:
-            return "after the last instruction"
-        node = f" (node {self.node})" if self.node is not None else ""
-        return f"instruction {self.instruction}: {self.label}{node}"
+        # the number of the exit is the count
+        count = self.instruction + (self.kind is not StepKind.EXIT)
+        return where_text(self.instruction, count, self.label, self.node)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,21 @@ class MethodSteps:
         return found
 
 
+def where_text(instruction: int, count: int, label: str, node: int | None) -> str:
+    """A step in words.
+
+    Args:
+        instruction: its instruction; -1 at the entry, `count` at the exit.
+        count: of the method's instructions.
+    """
+    if instruction < 0:
+        return "before the first instruction"
+    if instruction >= count:
+        return "after the last instruction"
+    inner = f" (node {node})" if node is not None else ""
+    return f"instruction {instruction}: {label}{inner}"
+
+
 Boundary = tuple[tuple[int, ...], tuple[int, ...]]
 """The values that a closed call reads, and those that it writes."""
 
