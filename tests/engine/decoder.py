@@ -37,7 +37,7 @@ def decode(data: bytes) -> DecodedProgram:
     """Decodes a valid description, to its last byte."""
     reader = _Reader(data)
     assert reader.take("8s") == b"ONEARENA"
-    assert reader.take("I") == 1
+    assert reader.take("I") == 2
     size = reader.take("Q")
     named = {reader.text(): reader.pair("QQ") for _ in range(reader.take("I"))}
     state = tuple(reader.many("IQQ") for _ in range(reader.take("I")))
@@ -128,6 +128,7 @@ def _delegate(reader: _Reader) -> tuple[str, int, int]:
     name, (offset, size) = reader.text(), reader.pair("QQ")
     for _ in range(reader.take("I")):
         reader.text(), reader.blob()
+    reader.take("B"), reader.list("I")
     return name, offset, size
 
 

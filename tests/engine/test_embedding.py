@@ -63,3 +63,15 @@ def test_it_can_be_loaded_without_the_original(tmp_path: Path) -> None:
     target = tmp_path / "described.pte"
     embed_description(PATHS[0], target)
     assert Runtime().load(target).methods == ("forward",)
+
+
+def test_one_of_another_version_is_not_used(tmp_path: Path) -> None:
+    target = tmp_path / "described.pte"
+    embed_description(PATHS[0], target)
+    description = find_description(target)
+    assert description is not None
+    data = target.read_bytes()
+    start = data.index(description)
+    target.write_bytes(data[: start + 8] + b"\1" + data[start + 9 :])
+    assert find_description(target) is None
+    agree(target, random_runs(PATHS[0]))

@@ -17,8 +17,9 @@ from tests.engine.edits import SEEDS
 
 CONVNET = SEEDS / "convnet.pte"
 POOLS = (
-    *("program", "method allocator", "loaded", "executor", "planned", "input"),
-    *("arena", "arena resident", "private", "state", "temp", "workspace"),
+    *("program", "method allocator", "loaded", "executor", "planned", "input", "arena"),
+    *("arena resident", "private", "state", "delegates", "temp", "temp elsewhere"),
+    *("persistent", "workspace"),
 )
 
 
@@ -48,7 +49,9 @@ def test_a_real_input_and_memory(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert "(median of 3)" in text
     pools, plans = text.split("bytes\n", 1)[1].split("\n\n")
     assert tuple(line[2:].split("  ")[0].strip() for line in pools.splitlines()) == POOLS
-    assert plans.split() == ["planning", "static"]
+    assert plans.split()[:6] == ["planning", "shapes", "plans", "1", "made,", "1"]
+    text = call(capsys, CONVNET, "--input", image, "--memory", "--planning", "static")
+    assert text.split("\n\n")[-1].split() == ["planning", "static"]
 
 
 def input_sizes() -> tuple[int, ...]:

@@ -148,6 +148,9 @@ nb::dict memory(const Method& method) {
   result["executor_bytes"] = report.executor_bytes;
   result["input_bytes"] = report.input_bytes;
   result["temp_bytes"] = report.temp_bytes;
+  result["temp_elsewhere_bytes"] = report.temp_elsewhere_bytes;
+  result["delegate_bytes"] = report.delegate_bytes;
+  result["persistent_bytes"] = report.persistent_bytes;
   result["workspace_bytes"] = report.workspace_bytes;
   result["runs"] = report.runs;
   result["planning"] = kPlanningNames[static_cast<size_t>(report.planning)];
@@ -168,7 +171,7 @@ std::unique_ptr<Program> load(const std::string& path, const nb::bytes& descript
   const nb::gil_scoped_release release;
   return Program::load(
       path, bytes, arena,
-      ProgramOptions{data_files, static_cast<Planning>(planning), cached_plans, unbounded});
+      ProgramOptions{data_files, static_cast<Planning>(planning), cached_plans, unbounded, {}});
 }
 
 }  // namespace

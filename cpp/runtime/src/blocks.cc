@@ -33,6 +33,10 @@ std::vector<uint32_t> unit_by_value(const MethodDescription& method,
 
 Blocks::Blocks(const MethodDescription& method, const std::vector<PlannedUnit>& units)
     : unit_count(units.size()) {
+  const std::vector<uint32_t>& first_step = method.memory.first_step;
+  for (size_t i = 0; i + 1 < first_step.size(); ++i) {
+    instructions.push_back({first_step[i], first_step[i + 1]});
+  }
   const std::vector<PlanBuffer>& buffers = method.memory.buffers;
   const std::vector<uint32_t> unit_of = unit_by_value(method, units);
   std::vector<uint32_t> block_of(buffers.size(), kNone32);
@@ -123,9 +127,20 @@ Problem Blocks::problem() const {
   return problem;
 }
 
-bool Blocks::meet(const Block& first, const Block& second) const {
-  for (const Interval& a : first.lifetime) {
-    for (const Interval& b : second.lifetime) {
+Problem Blocks::problem_with(const std::vector<Scratch>& scratch) const {
+  Problem problem = this->problem();
+  for (const Scratch& item : scratch) {
+    Buffer buffer;
+    buffer.alignment = static_cast<int64_t>(kAlignment);
+    buffer.life = {instructions[item.instruction].start, instructions[item.instruction].end};
+    problem.buffers.push_back(buffer);
+  }
+  return problem;
+}
+
+bool meet(const std::vector<Interval>& first, const std::vector<Interval>& second) {
+  for (const Interval& a : first) {
+    for (const Interval& b : second) {
       if (a.start < b.end && b.start < a.end) return true;
     }
   }

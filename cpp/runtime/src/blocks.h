@@ -30,13 +30,17 @@ struct Blocks {
   std::vector<uint64_t> unit_offsets(const std::vector<uint64_t>& block_offsets) const;
   // A planning problem whose sizes are zero, without the pairs.
   Problem problem() const;
-  // Whether two blocks are alive at one step.
-  bool meet(const Block& first, const Block& second) const;
+  // A problem with the scratch of instructions behind the blocks.
+  Problem problem_with(const std::vector<Scratch>& scratch) const;
 
   size_t unit_count = 0;
   std::vector<Block> all;
+  std::vector<Interval> instructions;                // the steps of each
   std::vector<std::pair<uint32_t, uint32_t>> pairs;  // blocks that may share when of equal size
 };
+
+// Whether two lifetimes have a step in common.
+bool meet(const std::vector<Interval>& first, const std::vector<Interval>& second);
 
 }  // namespace onearena::runtime
 

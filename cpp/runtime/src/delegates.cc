@@ -1,13 +1,55 @@
 #include "delegates.h"
 
 #include <executorch/runtime/backend/backend_init_context.h>
+#include <executorch/runtime/backend/options.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "declared_memory.h"
+#include "xnnpack_workspace.h"
 
 namespace onearena::runtime {
 
 namespace et = ::executorch::runtime;
 
+namespace {
+
+constexpr const char* kXnnpack = "XnnpackBackend";
+// XNNPACK's backend option (backends/xnnpack/runtime/XNNPACKBackend.h) and its value for a
+// workspace of each delegate's own: only that can lie at another place in every call.
+constexpr const char* kSharingKey = "workspace_sharing_mode";
+constexpr int kNotShared = 0;
+
+et::BackendOption not_shared() {
+  et::BackendOption option{};
+  std::strncpy(option.key, kSharingKey, sizeof option.key - 1);
+  option.value = kNotShared;
+  return option;
+}
+
+bool is_workspace_ours(const DelegateDescription& delegate) {
+  return delegate.id == kXnnpack && delegate.knows_inputs && Xnnpack::find() != nullptr;
+}
+
+}  // namespace
+
+BackendMemory* Delegates::find(const Declared& declared, const std::string& backend) {
+  const auto found = std::find_if(declared.begin(), declared.end(),
+                                  [&](const auto& entry) { return entry.first == backend; });
+  return found == declared.end() ? nullptr : found->second;
+}
+
+bool Delegates::can_be_planned(const MethodDescription& method, const Declared& declared) {
+  return std::any_of(method.delegates.begin(), method.delegates.end(),
+                     [&](const DelegateDescription& delegate) {
+                       return find(declared, delegate.id) != nullptr || is_workspace_ours(delegate);
+                     });
+}
+
 Delegates::Delegates(const MethodDescription& method, std::string_view file, const NamedData& data,
-                     MethodAllocator& allocator) {
+                     const Declared& declared, bool is_planned, MethodAllocator& allocator)
+    : declared_(declared), is_planned_(is_planned) {
   try {
     for (size_t i = 0; i < method.delegates.size(); ++i) add(method, i, file, data, allocator);
   } catch (...) {
@@ -20,6 +62,7 @@ Delegates::~Delegates() { destroy(); }
 
 void Delegates::destroy() {
   for (auto it = delegates_.rbegin(); it != delegates_.rend(); ++it) {
+    it->memory.reset();  // the backend would free what is ours
     it->backend->destroy(it->handle);
   }
   delegates_.clear();
@@ -43,13 +86,40 @@ void Delegates::add(const MethodDescription& method, size_t index, std::string_v
   }
   const char* payload = file.data() + delegate.payload.offset;
   payloads_.emplace_back(static_cast<const void*>(payload), delegate.payload.size_bytes, nullptr);
-  et::BackendInitContext context(&allocator, nullptr, method.name.c_str(), &data);
+  const et::BackendOption option = not_shared();
+  const bool is_ours = is_planned_ && is_workspace_ours(delegate);
+  et::BackendInitContext context(&allocator, nullptr, method.name.c_str(), &data,
+                                 {&option, is_ours ? size_t{1} : size_t{0}});
   const auto handle = backend->init(context, &payloads_.back(), {specs.data(), specs.size()});
   if (!handle.ok()) {
     throw Error(ErrorKind::kExecution,
                 what + ": initialisation failed: " + et::to_string(handle.error()));
   }
-  delegates_.push_back({backend, *handle});
+  delegates_.push_back({backend, *handle, nullptr});
+  delegates_.back().memory = memory_of(delegate, *handle, what);
+}
+
+std::unique_ptr<CallMemory> Delegates::memory_of(const DelegateDescription& delegate, void* handle,
+                                                 const std::string& what) const {
+  if (BackendMemory* const backend = find(declared_, delegate.id)) {
+    return std::make_unique<DeclaredMemory>(*backend, handle, what);
+  }
+  if (!is_planned_ || !is_workspace_ours(delegate)) return nullptr;
+  return XnnpackWorkspace::of(handle, delegate.inputs);
+}
+
+bool Delegates::has_own_workspace() const {
+  return std::any_of(delegates_.begin(), delegates_.end(), [](const Delegate& delegate) {
+    return delegate.backend == et::get_backend_class(kXnnpack) && delegate.memory == nullptr;
+  });
+}
+
+uint64_t Delegates::persistent_bytes() const {
+  uint64_t bytes = 0;
+  for (const Delegate& delegate : delegates_) {
+    if (delegate.memory) bytes += delegate.memory->persistent_bytes();
+  }
+  return bytes;
 }
 
 }  // namespace onearena::runtime

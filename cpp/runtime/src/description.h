@@ -70,6 +70,8 @@ struct DelegateDescription {
   std::string id;
   FileRange payload;
   std::vector<CompileSpecValue> specs;
+  bool knows_inputs = false;     // whether the next is known
+  std::vector<uint32_t> inputs;  // positions of a call's arguments that are inputs
 };
 
 enum class InstructionKind : uint8_t { kKernel, kDelegate, kMove, kJumpFalse, kFree };

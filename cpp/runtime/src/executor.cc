@@ -17,19 +17,22 @@ constexpr size_t kMaxInstructions = 10'000'000;
 }  // namespace
 
 Executor::Executor(const MethodDescription& method, ValueTable& values, const Delegates& delegates)
-    : method_(method), values_(values), temp_bytes_(method.instructions.size()) {
+    : method_(method),
+      values_(values),
+      needs_(method.instructions.size()),
+      temp_bytes_(method.instructions.size()) {
   size_t arg_count = 0;
   for (const Instruction& instruction : method.instructions) arg_count += instruction.args.size();
   args_.reserve(arg_count);  // the steps point into it
   steps_.reserve(method.instructions.size());
   for (size_t i = 0; i < method.instructions.size(); ++i) {
     const Instruction& instruction = method.instructions[i];
-    Step step{instruction.kind, instruction.a, instruction.b, nullptr, {}, nullptr, 0};
+    Step step{instruction.kind, instruction.a, instruction.b, nullptr, nullptr, nullptr, 0, {}, {}};
     step.args = args_.data() + args_.size();
     step.arg_count = instruction.args.size();
     for (const uint32_t value : instruction.args) args_.push_back(&values[value]);
     if (step.kind == InstructionKind::kKernel) resolve(i, step);
-    if (step.kind == InstructionKind::kDelegate) step.delegate = delegates[instruction.a];
+    if (step.kind == InstructionKind::kDelegate) step.delegate = &delegates[instruction.a];
     if (step.kind == InstructionKind::kFree) frees_ = true;
     steps_.push_back(step);
   }
@@ -54,8 +57,42 @@ void Executor::resolve(size_t index, Step& step) {
   step.kernel = *found;
 }
 
+void Executor::bind(const Placement& placement, uint8_t* base) {
+  for (Step& step : steps_) step.own = step.asked_for = {};
+  for (size_t i = 0; i < placement.scratch.size(); ++i) {
+    const Scratch& scratch = placement.scratch[i];
+    Step& step = steps_[scratch.instruction];
+    (scratch.is_asked_for ? step.asked_for : step.own) = {base + placement.scratch_offsets[i],
+                                                          scratch.size_bytes};
+  }
+}
+
+std::vector<Scratch> Executor::ask() {
+  needs_.assign(steps_.size(), {});
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    if (step.kind != InstructionKind::kDelegate || !step.delegate->memory) continue;
+    step.delegate->memory->ask({step.args, step.arg_count});
+    needs_[i].own = step.delegate->memory->needed_bytes();
+  }
+  return scratch();
+}
+
+std::vector<Scratch> Executor::scratch() const {
+  const std::vector<uint32_t>& first_step = method_.memory.first_step;
+  std::vector<Scratch> found;
+  for (uint32_t i = 0; i < needs_.size(); ++i) {
+    if (first_step[i] == first_step[i + 1]) continue;  // no time that anything could be kept free
+    if (needs_[i].own > 0) found.push_back({i, false, needs_[i].own});
+    if (needs_[i].asked_for > 0) found.push_back({i, true, needs_[i].asked_for});
+  }
+  return found;
+}
+
 void Executor::run(const std::function<void(size_t)>& after) {
   size_t next = 0, left = kMaxInstructions;
+  std::fill(needs_.begin(), needs_.end(), Needs{});
+  delegate_elsewhere_ = temp_elsewhere_ = 0;
   for (size_t at = 0; at < steps_.size(); at = next) {
     if (left-- == 0) throw Error(ErrorKind::kExecution, label(at) + ": the method does not end");
     const Step& step = steps_[at];
@@ -64,7 +101,7 @@ void Executor::run(const std::function<void(size_t)>& after) {
     switch (step.kind) {
       case InstructionKind::kKernel:
       case InstructionKind::kDelegate:
-        error = call(step);
+        error = call(at, step);
         note_temp(at);
         break;
       case InstructionKind::kMove:
@@ -84,14 +121,32 @@ void Executor::run(const std::function<void(size_t)>& after) {
   }
 }
 
-et::Error Executor::call(const Step& step) {
+et::Error Executor::call(size_t index, const Step& step) {
+  temp_.lend(step.asked_for);
   if (step.kind == InstructionKind::kKernel) {
     et::KernelRuntimeContext context(nullptr, &temp_);
     step.kernel(context, {step.args, step.arg_count});
     return context.failure_state();
   }
+  return call_delegate(index, step);
+}
+
+et::Error Executor::call_delegate(size_t index, const Step& step) {
+  const Delegates::Delegate& delegate = *step.delegate;
+  const CallArgs args{step.args, step.arg_count};
   et::BackendExecutionContext context(nullptr, &temp_, method_.name.c_str());
-  return step.delegate.backend->execute(context, step.delegate.handle, {step.args, step.arg_count});
+  if (!delegate.memory) return delegate.backend->execute(context, delegate.handle, args);
+  try {
+    delegate.memory->begin(args, step.own);
+  } catch (const Error& error) {
+    delegate.memory->end(false);
+    throw Error(error.kind(), label(index) + ": " + error.what());
+  }
+  const et::Error error = delegate.backend->execute(context, delegate.handle, args);
+  delegate.memory->end(error == et::Error::Ok);
+  needs_[index].own = std::max(needs_[index].own, delegate.memory->needed_bytes());
+  delegate_elsewhere_ = std::max(delegate_elsewhere_, delegate.memory->elsewhere_bytes());
+  return error;
 }
 
 // A tensor is true when all of its elements are.
@@ -116,7 +171,10 @@ et::Error Executor::jump(const Step& step, size_t& next) const {
 
 void Executor::note_temp(size_t index) {
   temp_.reset();
-  temp_bytes_[index] = std::max<uint64_t>(temp_bytes_[index], temp_.last_bytes());
+  if (temp_.last_bytes() == 0) return;
+  needs_[index].asked_for = std::max(needs_[index].asked_for, temp_.last_bytes());
+  temp_bytes_[index] = std::max(temp_bytes_[index], temp_.last_bytes());
+  temp_elsewhere_ = std::max(temp_elsewhere_, temp_.elsewhere_bytes());
 }
 
 void Executor::fail(size_t index, et::Error error) const {

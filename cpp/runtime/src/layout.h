@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "description.h"
@@ -19,11 +20,27 @@ struct PlannedUnit {
 // The units of a method, by value.
 std::vector<PlannedUnit> planned_units(const MethodDescription& method);
 
+// Memory that an instruction needs while it runs and no value has: what a delegate takes for
+// itself, and what kernels and delegates ask for.
+struct Scratch {
+  uint32_t instruction = 0;
+  bool is_asked_for = false;
+  uint64_t size_bytes = 0;
+};
+
+// By instruction, then what a delegate takes first.
+inline bool operator<(const Scratch& a, const Scratch& b) {
+  return a.instruction != b.instruction ? a.instruction < b.instruction
+                                        : a.is_asked_for < b.is_asked_for;
+}
+
 // Offsets of the units, from the beginning of the method's memory.
 struct Placement {
   uint64_t version = 1;  // another one for other offsets, positive
   std::vector<uint64_t> offsets;
   std::vector<uint64_t> capacities;  // what each unit may take, in bytes; empty: the bounds
+  std::vector<Scratch> scratch;      // in order; all else finds its memory elsewhere
+  std::vector<uint64_t> scratch_offsets;
   uint64_t size_bytes = 0;
 };
 
@@ -32,9 +49,17 @@ struct Placement {
 class Layout {
  public:
   virtual ~Layout() = default;
-  // `unit_bytes`: what each unit needs; empty where the layout does not depend on it.
-  virtual Placement place(const std::vector<uint64_t>& unit_bytes) = 0;
+  // `unit_bytes`: what each unit needs; empty where the layout does not depend on it. `scratch`:
+  // in order, each once, none of them empty.
+  virtual Placement place(const std::vector<uint64_t>& unit_bytes,
+                          const std::vector<Scratch>& scratch) = 0;
 };
+
+// What a placement must have so that both fit; nothing when the first does already.
+std::optional<std::vector<Scratch>> grown_scratch(const std::vector<Scratch>& first,
+                                                  const std::vector<Scratch>& second);
+// The most that a delegate has for itself in a placement.
+uint64_t bytes_of_delegates(const Placement& placement);
 
 // The plan in the file: each unit at its offset in its arena, one arena after the other.
 std::unique_ptr<Layout> static_layout(const MethodDescription& method,

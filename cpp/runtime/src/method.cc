@@ -5,50 +5,10 @@
 
 #include "conversion.h"
 #include "input_shapes.h"
+#include "method_facts.h"
 #include "peak.h"
 
 namespace onearena::runtime {
-namespace {
-
-bool has_pinned(const MethodDescription& method) {
-  const auto& buffers = method.memory.buffers;
-  return std::any_of(buffers.begin(), buffers.end(),
-                     [](const PlanBuffer& buffer) { return buffer.is_pinned; });
-}
-
-uint64_t planned_bytes(const MethodDescription& method) {
-  uint64_t bytes = 0;
-  for (size_t i = 1; i < method.arena_bytes.size(); ++i) bytes += method.arena_bytes[i];
-  return bytes;
-}
-
-bool has_dynamic(const MethodDescription& method, const std::vector<PlannedUnit>& units) {
-  return std::any_of(units.begin(), units.end(), [&](const PlannedUnit& unit) {
-    return std::get<TensorValue>(method.values[unit.value]).dynamism != Dynamism::kStatic;
-  });
-}
-
-bool has_state(const MethodDescription& method) {
-  return std::any_of(method.values.begin(), method.values.end(), [](const Value& value) {
-    const auto* tensor = std::get_if<TensorValue>(&value);
-    return tensor != nullptr && tensor->state_block != kNone32;
-  });
-}
-
-// Throws `Error` when the method cannot be planned so.
-Planning chosen(Planning wanted, bool is_pinned, bool is_dynamic) {
-  if (wanted == Planning::kAuto) {
-    return is_dynamic && !is_pinned ? Planning::kShapes : Planning::kStatic;
-  }
-  if (wanted != Planning::kStatic && is_pinned) {
-    throw Error(ErrorKind::kUnsupported,
-                "some of its memory is not understood; only the plan in the file will do");
-  }
-  return wanted;
-}
-
-}  // namespace
-
 LoadedMethod::LoadedMethod(const ProgramContext& program, const MethodDescription& method)
     : program_(program),
       method_(method),
@@ -57,13 +17,16 @@ LoadedMethod::LoadedMethod(const ProgramContext& program, const MethodDescriptio
       is_dynamic_(has_dynamic(method, units_)),
       is_unbounded_(program.options.unbounded && !is_private_),
       has_state_(has_state(method)),
-      planning_(chosen(program.options.planning, is_private_, is_dynamic_)),
+      planning_(
+          chosen(program.options.planning, is_private_,
+                 is_dynamic_ || Delegates::can_be_planned(method, program.options.backend_memory))),
       placements_(method, units_, planning_, program.options.cached_plans),
       values_(method, program.file.view(), *program.data, *program.state),
-      delegates_(method, program.file.view(), *program.data, allocator_),
+      delegates_(method, program.file.view(), *program.data, program.options.backend_memory,
+                 planning_ != Planning::kStatic, allocator_),
       executor_(method, values_, delegates_),
       observer_(method, units_, placements_.blocks(), values_),
-      has_sizes_of_data_(has_sizes_of_data(method)),
+      has_sizes_of_data_(has_sizes_of_data(method, program.options.backend_memory)),
       input_values_(recorded_inputs(method, is_unbounded_)),
       temp_bytes_(method.instructions.size()) {
   infos(method.inputs, "input");  // lists are refused here, before anything runs
@@ -89,8 +52,8 @@ LoadedMethod::LoadedMethod(const ProgramContext& program, const MethodDescriptio
   report_.method_allocator_bytes = allocator_.used_size();
   report_.loaded_bytes = values_.size_bytes();
   report_.executor_bytes = executor_.size_bytes();
-  report_.input_bytes = input_bytes();
-  report_.workspace_bytes = method.workspace_bytes;
+  report_.input_bytes = input_bytes(method);
+  report_.workspace_bytes = delegates_.has_own_workspace() ? method.workspace_bytes : 0;
   report_.planning = planning_;
 }
 
@@ -148,9 +111,12 @@ LoadedMethod::Choice LoadedMethod::choose(const std::vector<Input>& inputs,
   key_ = shape_key(inputs);
   scale_ = is_unbounded_ ? scale_of(inputs, input_values_) : 1;
   if (const Placement* known = placements_.find(key_)) return {known, false};
+  if (!is_dynamic_) {  // what delegates need depends on nothing else
+    return {&placements_.add(key_, unit_bytes(inputs, {}), executor_.ask()), false};
+  }
   if (options.sizes) {
     const std::vector<uint64_t> bytes = unit_bytes(inputs, options.sizes());
-    if (bytes.size() == units_.size()) return {&placements_.add(key_, bytes), false};
+    if (bytes.size() == units_.size()) return {&placements_.add(key_, bytes, {}), false};
   }
   return {&placements_.apart(scale_), true};
 }
@@ -201,11 +167,20 @@ std::vector<Output> LoadedMethod::run_at(const Choice& choice, Arena::Impl::Leas
     outputs = take_outputs(lent);
   }
   forget_callers();
+  const uint64_t in_arena = bytes_of_delegates(*choice.placement);
   const uint64_t bytes = choice.is_lazy ? observer_.peak_bytes() : choice.placement->size_bytes;
   program_.arena->note(is_private_ ? 0 : bytes);
+  if (!choice.is_lazy) plan_scratch(*choice.placement);
   const std::lock_guard guard(report_mutex_);
   if (!is_private_) report_.arena_bytes = bytes;
-  report_.temp_bytes = executor_.temp().peak_bytes();
+  const std::vector<uint64_t>& temp = executor_.temp_bytes();
+  report_.temp_bytes = temp.empty() ? 0 : *std::max_element(temp.begin(), temp.end());
+  report_.temp_elsewhere_bytes = executor_.temp_elsewhere_bytes();
+  report_.delegate_bytes = in_arena;
+  report_.persistent_bytes = delegates_.persistent_bytes();
+  if (!delegates_.has_own_workspace()) {
+    report_.workspace_bytes = executor_.delegate_elsewhere_bytes();
+  }
   report_.method_allocator_bytes = allocator_.used_size();
   report_.lazy_runs += choice.is_lazy;
   report_.cached_plans = placements_.count();
@@ -213,7 +188,7 @@ std::vector<Output> LoadedMethod::run_at(const Choice& choice, Arena::Impl::Leas
   report_.plan_us = placements_.plan_us();
   report_.bind_us = bind_us_;
   ++report_.runs;
-  temp_bytes_ = executor_.temp_bytes();
+  temp_bytes_ = temp;
   return outputs;
 }
 
@@ -222,9 +197,24 @@ void LoadedMethod::run_lazily() {
   executor_.run([&](size_t instruction) { observer_.after(instruction); });
   if (has_sizes_of_data_) return;
   try {
-    placements_.add(key_, observer_.unit_bytes());
+    placements_.add(key_, observer_.unit_bytes(), executor_.scratch());
   } catch (const Error&) {
     // the run itself went well; without a plan the next one is as this one
+  }
+}
+
+// What instructions needed besides values is known now: the next run at these shapes has it in
+// the arena.
+void LoadedMethod::plan_scratch(const Placement& used) {
+  if (placements_.is_static()) return;
+  const std::vector<Scratch> needed = executor_.scratch();
+  std::optional<std::vector<Scratch>> grown = grown_scratch(used.scratch, needed);
+  if (!grown) return;
+  const std::vector<uint64_t> unit_bytes = used.capacities;  // the plan goes when another comes
+  try {
+    placements_.add(key_, unit_bytes, *grown);
+  } catch (const Error&) {
+    // the run itself went well; the next one is as this one
   }
 }
 
@@ -237,6 +227,7 @@ uint8_t* LoadedMethod::place(const Placement& placement, Arena::Impl::Lease& lea
   if (base == bound_base_ && placement.version == bound_version_ && !executor_.frees()) return base;
   const auto start = std::chrono::steady_clock::now();
   values_.bind(units_, placement, base);
+  executor_.bind(placement, base);
   bind_us_ =
       std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
   bound_base_ = base;
@@ -309,15 +300,6 @@ std::vector<ValueInfo> LoadedMethod::infos(const std::vector<uint32_t>& values,
     }
   }
   return found;
-}
-
-uint64_t LoadedMethod::input_bytes() const {
-  uint64_t bytes = 0;
-  for (const uint32_t value : method_.inputs) {
-    const auto* tensor = std::get_if<TensorValue>(&method_.values[value]);
-    if (tensor != nullptr && tensor->kind == TensorKind::kPlanned) bytes += tensor->size_bytes;
-  }
-  return bytes;
 }
 
 MemoryReport LoadedMethod::memory() const {

@@ -62,6 +62,8 @@ class LoadedMethod final : public Method {
                              const std::vector<Input>& inputs);
   // Runs the instructions without a plan, and makes one for the next run at these shapes.
   void run_lazily();
+  // Plans what the run with this placement needed and the placement does not have.
+  void plan_scratch(const Placement& used);
   // Binds the planned tensors for a run: to the arena, or to memory of the method's own.
   uint8_t* place(const Placement& placement, Arena::Impl::Lease& lease);
   void set_inputs(const std::vector<Input>& inputs);
@@ -72,7 +74,6 @@ class LoadedMethod final : public Method {
   void forget_callers();
   std::vector<ValueInfo> infos(const std::vector<uint32_t>& values, const char* what) const;
   bool is_callers(uint32_t value) const;
-  uint64_t input_bytes() const;
   std::string label() const;
 
   const ProgramContext& program_;

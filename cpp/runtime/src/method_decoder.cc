@@ -204,6 +204,8 @@ class Decoder {
       spec.key = in_.text();
       spec.value = in_.text();
     }
+    delegate.knows_inputs = in_.u8() != 0;
+    delegate.inputs = in_.u32s();
   }
 
   void read_instruction(Instruction& instruction) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "mapping.h"
+#include "onearena/backend_memory.h"
 
 namespace onearena::runtime {
 namespace {
@@ -50,9 +51,15 @@ bool has_mask(const MethodDescription& method, const Instruction& instruction) {
   return false;
 }
 
+bool follows_shapes(const std::string& backend, const Delegates::Declared& declared) {
+  if (backend == "XnnpackBackend") return true;
+  const BackendMemory* const known = Delegates::find(declared, backend);
+  return known != nullptr && known->sizes_follow_shapes();
+}
+
 }  // namespace
 
-bool has_sizes_of_data(const MethodDescription& method) {
+bool has_sizes_of_data(const MethodDescription& method, const Delegates::Declared& declared) {
   for (const Instruction& instruction : method.instructions) {
     switch (instruction.kind) {
       case InstructionKind::kJumpFalse:
@@ -63,7 +70,7 @@ bool has_sizes_of_data(const MethodDescription& method) {
         }
         break;
       case InstructionKind::kDelegate:
-        if (method.delegates[instruction.a].id != "XnnpackBackend") return true;
+        if (!follows_shapes(method.delegates[instruction.a].id, declared)) return true;
         break;
       case InstructionKind::kMove:
       case InstructionKind::kFree:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "blocks.h"
+#include "delegates.h"
 #include "layout.h"
 #include "values.h"
 
@@ -52,7 +53,7 @@ class Observer {
 
 // Whether the sizes in a run may depend on more than the shapes of its inputs: on data, or on
 // which way a jump goes. Errs on the side of yes.
-bool has_sizes_of_data(const MethodDescription& method);
+bool has_sizes_of_data(const MethodDescription& method, const Delegates::Declared& declared);
 
 }  // namespace onearena::runtime
 

@@ -26,7 +26,8 @@ Placements::Placements(const MethodDescription& method, const std::vector<Planne
       most_(std::max<size_t>(most, 1)),
       units_(units),
       blocks_(method, units),
-      in_file_(static_layout(method, units)->place({})) {
+      layout_of_file_(static_layout(method, units)),
+      in_file_(layout_of_file_->place({}, {})) {
   if (planning == Planning::kShapes) layout_ = std::make_unique<PlannedLayout>(blocks_);
   if (planning == Planning::kSimple) {
     layout_ = std::make_unique<SimpleLayout>(blocks_, bounds(units));
@@ -41,9 +42,20 @@ const Placement* Placements::find(const ShapeKey& key) {
   return &found->second.placement;
 }
 
-const Placement& Placements::add(const ShapeKey& key, const std::vector<uint64_t>& unit_bytes) {
+// At the sizes in the file its plan may be the better one, with the scratch behind it.
+Placement Placements::best(const std::vector<uint64_t>& unit_bytes,
+                           const std::vector<Scratch>& scratch) const {
+  Placement placement = layout_->place(unit_bytes, scratch);
+  if (planning_ != Planning::kShapes || unit_bytes != bounds(units_)) return placement;
+  Placement of_file = layout_of_file_->place({}, scratch);
+  of_file.capacities = unit_bytes;
+  return of_file.size_bytes < placement.size_bytes ? of_file : placement;
+}
+
+const Placement& Placements::add(const ShapeKey& key, const std::vector<uint64_t>& unit_bytes,
+                                 const std::vector<Scratch>& scratch) {
   const auto start = std::chrono::steady_clock::now();
-  Placement placement = layout_->place(unit_bytes);
+  Placement placement = best(unit_bytes, scratch);
   plan_us_ =
       std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
   placement.version = ++versions_;

@@ -30,8 +30,9 @@ class Placements {
   const Placement& in_file() const { return in_file_; }
   // The placement of a run at these shapes; null when there is none.
   const Placement* find(const ShapeKey& key);
-  // Makes one, given what each unit needs. Throws `Error`.
-  const Placement& add(const ShapeKey& key, const std::vector<uint64_t>& unit_bytes);
+  // Makes one, given what each unit needs, and what instructions need besides. Throws `Error`.
+  const Placement& add(const ShapeKey& key, const std::vector<uint64_t>& unit_bytes,
+                       const std::vector<Scratch>& scratch);
   void remove(const ShapeKey& key);
   // Every block in whole pages of its own, with room for the bounds times `scale`.
   const Placement& apart(double scale);
@@ -41,6 +42,9 @@ class Placements {
   double plan_us() const { return plan_us_; }
 
  private:
+  Placement best(const std::vector<uint64_t>& unit_bytes,
+                 const std::vector<Scratch>& scratch) const;
+
   struct Entry {
     Placement placement;
     std::list<const ShapeKey*>::iterator place;
@@ -50,6 +54,7 @@ class Placements {
   const size_t most_;
   const std::vector<PlannedUnit>& units_;
   const Blocks blocks_;
+  const std::unique_ptr<Layout> layout_of_file_;
   const Placement in_file_;
   std::unique_ptr<Layout> layout_;
   std::map<ShapeKey, Entry> entries_;

@@ -16,26 +16,45 @@ constexpr uint64_t kMostBytes = uint64_t{1} << 46;
 
 uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-void set_problem_sizes(Problem& problem, const std::vector<uint64_t>& block_bytes) {
+void set_problem_sizes(Problem& problem, const std::vector<uint64_t>& bytes) {
   uint64_t total = 0;
-  for (size_t b = 0; b < block_bytes.size(); ++b) {
-    if (block_bytes[b] > kMostBytes || (total += block_bytes[b]) > kMostBytes) {
+  for (size_t b = 0; b < bytes.size(); ++b) {
+    if (bytes[b] > kMostBytes || (total += bytes[b]) > kMostBytes) {
       throw Error(ErrorKind::kLimit, "needs more than 2^46 bytes at these shapes");
     }
-    problem.buffers[b].size = static_cast<int64_t>(block_bytes[b]);
+    problem.buffers[b].size = static_cast<int64_t>(bytes[b]);
   }
+}
+
+bool is_same_structure(const std::vector<Scratch>& a, const std::vector<Scratch>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Scratch& x, const Scratch& y) {
+    return x.instruction == y.instruction && x.is_asked_for == y.is_asked_for;
+  });
+}
+
+// What the blocks need, then the scratch.
+std::vector<uint64_t> all_bytes(const Blocks& blocks, const std::vector<uint64_t>& unit_bytes,
+                                const std::vector<Scratch>& scratch) {
+  std::vector<uint64_t> bytes = blocks.bytes(unit_bytes);
+  for (const Scratch& item : scratch) bytes.push_back(item.size_bytes);
+  return bytes;
 }
 
 std::vector<uint64_t> unsigned_offsets(const std::vector<int64_t>& offsets) {
   return {offsets.begin(), offsets.end()};
 }
 
+// `offsets`: of the blocks, then of the scratch.
 Placement placement_of(const Blocks& blocks, const std::vector<uint64_t>& offsets, uint64_t height,
-                       const std::vector<uint64_t>& unit_bytes) {
+                       const std::vector<uint64_t>& unit_bytes,
+                       const std::vector<Scratch>& scratch) {
   Placement placement;
   placement.offsets = blocks.unit_offsets(offsets);
   placement.capacities = unit_bytes;
-  placement.size_bytes = blocks.all.empty() ? 0 : height + kGuardBytes;
+  placement.scratch = scratch;
+  placement.scratch_offsets.assign(offsets.begin() + static_cast<std::ptrdiff_t>(blocks.all.size()),
+                                   offsets.end());
+  placement.size_bytes = offsets.empty() ? 0 : height + kGuardBytes;
   return placement;
 }
 
@@ -52,18 +71,30 @@ void check_offsets(const Problem& problem, const std::vector<int64_t>& offsets, 
 
 PlannedLayout::PlannedLayout(const Blocks& blocks)
     : blocks_(blocks), problem_(blocks.problem()), shared_(blocks.pairs.size()) {
-  sizes_.resize(blocks.all.size());
   offsets_.resize(blocks.all.size());
   uint32_t steps = 0;
   for (const Block& block : blocks.all) {
     if (!block.lifetime.empty()) steps = std::max(steps, block.lifetime.back().end);
   }
+  for (const Interval& instruction : blocks.instructions) steps = std::max(steps, instruction.end);
   change_.resize(steps + size_t{1});
 }
 
-void PlannedLayout::set_sizes(const std::vector<uint64_t>& block_bytes) {
-  set_problem_sizes(problem_, block_bytes);
-  sizes_.assign(block_bytes.begin(), block_bytes.end());
+void PlannedLayout::set_structure(const std::vector<Scratch>& scratch) {
+  if (!is_same_structure(scratch, scratch_)) {
+    std::vector<Pair> pairs = std::move(problem_.pairs);
+    problem_ = blocks_.problem_with(scratch);
+    problem_.pairs = std::move(pairs);
+    offsets_.assign(problem_.buffers.size(), 0);
+    replanner_.reset();
+    reachable_ = 0;
+  }
+  scratch_ = scratch;
+}
+
+void PlannedLayout::set_sizes(const std::vector<uint64_t>& bytes) {
+  set_problem_sizes(problem_, bytes);
+  sizes_.assign(bytes.begin(), bytes.end());
   std::vector<bool> shared(blocks_.pairs.size());
   for (size_t k = 0; k < shared.size(); ++k) {
     const auto& [first, second] = blocks_.pairs[k];
@@ -90,6 +121,11 @@ int64_t PlannedLayout::load() {
       change_[interval.end] -= sizes_[b];
     }
   }
+  for (size_t s = 0; s < scratch_.size(); ++s) {
+    const Interval& steps = blocks_.instructions[scratch_[s].instruction];
+    change_[steps.start] += sizes_[blocks_.all.size() + s];
+    change_[steps.end] -= sizes_[blocks_.all.size() + s];
+  }
   int64_t alive = 0, most = 1;
   for (const int64_t change : change_) most = std::max(most, alive += change);
   return most;
@@ -107,9 +143,11 @@ int64_t PlannedLayout::plan_anew() {
   return plan.heights[0];
 }
 
-Placement PlannedLayout::place(const std::vector<uint64_t>& unit_bytes) {
-  if (blocks_.all.empty()) return {};
-  set_sizes(blocks_.bytes(unit_bytes));
+Placement PlannedLayout::place(const std::vector<uint64_t>& unit_bytes,
+                               const std::vector<Scratch>& scratch) {
+  if (blocks_.all.empty() && scratch.empty()) return {};
+  set_structure(scratch);
+  set_sizes(all_bytes(blocks_, unit_bytes, scratch));
   int64_t height = -1;
   const double alive = static_cast<double>(load());
   if (replanner_) height = replanner_->replan(sizes_.data(), offsets_.data());
@@ -125,7 +163,7 @@ Placement PlannedLayout::place(const std::vector<uint64_t>& unit_bytes) {
   }
   check_offsets(problem_, offsets_, height);
   return placement_of(blocks_, unsigned_offsets(offsets_), static_cast<uint64_t>(height),
-                      unit_bytes);
+                      unit_bytes, scratch);
 }
 
 SimpleLayout::SimpleLayout(const Blocks& blocks, const std::vector<uint64_t>& unit_bounds)
@@ -152,22 +190,27 @@ SimpleLayout::SimpleLayout(const Blocks& blocks, const std::vector<uint64_t>& un
   fixed_end_ = round_up(static_cast<uint64_t>(found.heights[0]), kAlignment);
 }
 
-Placement SimpleLayout::place(const std::vector<uint64_t>& unit_bytes) {
-  const std::vector<uint64_t> bytes = blocks_.bytes(unit_bytes);
-  std::vector<uint64_t> offsets = fixed_;
+Placement SimpleLayout::place(const std::vector<uint64_t>& unit_bytes,
+                              const std::vector<Scratch>& scratch) {
+  const std::vector<uint64_t> bytes = all_bytes(blocks_, unit_bytes, scratch);
+  Problem problem = blocks_.problem_with(scratch);
+  set_problem_sizes(problem, bytes);
+  std::vector<std::vector<Interval>> lifetimes;
+  for (const Block& block : blocks_.all) lifetimes.push_back(block.lifetime);
+  for (const Scratch& item : scratch) lifetimes.push_back({blocks_.instructions[item.instruction]});
   std::vector<uint32_t> order, placed;
   for (uint32_t b = 0; b < bytes.size(); ++b) {
-    if (!blocks_.all[b].is_static) order.push_back(b);
+    if (b >= blocks_.all.size() || !blocks_.all[b].is_static) order.push_back(b);
   }
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t a, uint32_t b) { return bytes[a] > bytes[b]; });
-  Problem problem = blocks_.problem();
-  set_problem_sizes(problem, bytes);
+  std::vector<uint64_t> offsets = fixed_;
+  offsets.resize(bytes.size());
   uint64_t end = fixed_end_;
   for (const uint32_t b : order) {
     uint64_t at = fixed_end_;
     for (const uint32_t other : placed) {  // in order of their offsets
-      if (!blocks_.meet(blocks_.all[b], blocks_.all[other])) continue;
+      if (!meet(lifetimes[b], lifetimes[other])) continue;
       if (at + bytes[b] <= offsets[other]) break;
       at = std::max(at, round_up(offsets[other] + bytes[other], kAlignment));
     }
@@ -183,7 +226,7 @@ Placement SimpleLayout::place(const std::vector<uint64_t>& unit_bytes) {
     problem.pairs.push_back({static_cast<int32_t>(first), static_cast<int32_t>(second)});
   }
   check_offsets(problem, {offsets.begin(), offsets.end()}, static_cast<int64_t>(end));
-  return placement_of(blocks_, offsets, end, unit_bytes);
+  return placement_of(blocks_, offsets, end, unit_bytes, scratch);
 }
 
 }  // namespace onearena::runtime

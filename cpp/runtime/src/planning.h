@@ -17,15 +17,18 @@ class PlannedLayout final : public Layout {
  public:
   explicit PlannedLayout(const Blocks& blocks);
   // Throws `Error` (kLimit) for sizes that no memory holds.
-  Placement place(const std::vector<uint64_t>& unit_bytes) override;
+  Placement place(const std::vector<uint64_t>& unit_bytes,
+                  const std::vector<Scratch>& scratch) override;
 
  private:
-  void set_sizes(const std::vector<uint64_t>& block_bytes);
+  void set_structure(const std::vector<Scratch>& scratch);
+  void set_sizes(const std::vector<uint64_t>& bytes);
   int64_t load();
   int64_t plan_anew();
 
   const Blocks& blocks_;
-  Problem problem_;
+  Problem problem_;               // the blocks, then the scratch
+  std::vector<Scratch> scratch_;  // that the problem has; its sizes are those of the last plan
   std::vector<bool> shared_;  // by pair of the blocks: of equal size, when `replanner_` was made
   std::optional<Replanner> replanner_;
   double reachable_ = 0;  // height of the best plan so far, as a multiple of the bytes alive
@@ -40,7 +43,8 @@ class SimpleLayout final : public Layout {
  public:
   // `unit_bounds`: what each unit needs at the bounds; only those of static units count.
   SimpleLayout(const Blocks& blocks, const std::vector<uint64_t>& unit_bounds);
-  Placement place(const std::vector<uint64_t>& unit_bytes) override;
+  Placement place(const std::vector<uint64_t>& unit_bytes,
+                  const std::vector<Scratch>& scratch) override;
 
  private:
   const Blocks& blocks_;

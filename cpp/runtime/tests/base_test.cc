@@ -110,7 +110,7 @@ void use(const ProgramDescription& program) {
   for (const MethodDescription& method : program.methods) {
     const std::vector<PlannedUnit> units = planned_units(method);
     const auto layout = static_layout(method, units);
-    const Placement& placement = layout->place({});
+    const Placement& placement = layout->place({}, {});
     check(placement.offsets.size() == units.size(), "a place for each unit");
     for (size_t i = 0; i < units.size(); ++i) {
       check(placement.offsets[i] + units[i].bound_bytes <= placement.size_bytes, "inside");

@@ -96,7 +96,7 @@ void check_placement(const Blocks& blocks, const Placement& placement,
     for (size_t b = a + 1; b < bytes.size(); ++b) {
       const bool apart = start(a) + bytes[a] <= start(b) || start(b) + bytes[b] <= start(a);
       if (apart || bytes[a] == 0 || bytes[b] == 0) continue;
-      if (!blocks.meet(blocks.all[a], blocks.all[b])) continue;
+      if (!meet(blocks.all[a].lifetime, blocks.all[b].lifetime)) continue;
       bool may_share = false;
       for (const auto& [first, second] : blocks.pairs) {
         may_share = may_share || (first == a && second == b) || (first == b && second == a);
@@ -119,10 +119,10 @@ void layouts_are_sound() {
     SimpleLayout simple(blocks, bounds);
     for (int k = 0; k < 4; ++k) {
       const std::vector<uint64_t> sizes = random_sizes(random, method, units);
-      check_placement(blocks, planned.place(sizes), sizes);
-      check_placement(blocks, simple.place(sizes), sizes);
+      check_placement(blocks, planned.place(sizes, {}), sizes);
+      check_placement(blocks, simple.place(sizes, {}), sizes);
     }
-    check(fails([&] { planned.place(std::vector<uint64_t>(units.size(), uint64_t{1} << 62)); },
+    check(fails([&] { planned.place(std::vector<uint64_t>(units.size(), uint64_t{1} << 62), {}); },
                 ErrorKind::kLimit),
           "too large");
   }
@@ -137,7 +137,7 @@ void an_overlap_is_noticed() {
     const std::vector<PlannedUnit> units = planned_units(method);
     const Blocks blocks(method, units);
     const std::vector<uint64_t> sizes = random_sizes(random, method, units);
-    const Placement placement = PlannedLayout(blocks).place(sizes);
+    const Placement placement = PlannedLayout(blocks).place(sizes, {});
     onearena::Problem problem = blocks.problem();
     const std::vector<uint64_t> bytes = blocks.bytes(sizes);
     std::vector<int64_t> offsets;
@@ -149,7 +149,7 @@ void an_overlap_is_noticed() {
     const int64_t height = static_cast<int64_t>(placement.size_bytes);
     check_offsets(problem, offsets, height);
     const size_t a = random() % bytes.size(), b = random() % bytes.size();
-    const bool meets = a != b && blocks.meet(blocks.all[a], blocks.all[b]);
+    const bool meets = a != b && meet(blocks.all[a].lifetime, blocks.all[b].lifetime);
     if (!meets || bytes[a] == 0 || bytes[b] == 0) continue;
     offsets[a] = offsets[b];  // the planted fault
     check(fails([&] { check_offsets(problem, offsets, height); }, ErrorKind::kExecution),

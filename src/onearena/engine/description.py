@@ -20,7 +20,7 @@ from onearena.program import analyse_method
 from onearena.pte.container import PteFile
 
 MAGIC = b"ONEARENA"
-VERSION = 1
+VERSION = 2
 
 
 def describe(file: PteFile) -> bytes:
@@ -53,6 +53,12 @@ def describe(file: PteFile) -> bytes:
     for number, method in enumerate(analysed):
         write_method(out, file, method, state, number)
     return out.result()
+
+
+def is_current(description: bytes) -> bool:
+    """Whether a description is of the version that the runtime reads."""
+    head = MAGIC + VERSION.to_bytes(4, "little")
+    return description[: len(head)] == head
 
 
 def _named_data(file: PteFile) -> list[tuple[str, FileRange]]:

@@ -13,7 +13,7 @@ import zlib
 from dataclasses import replace
 from pathlib import Path
 
-from onearena.engine.description import describe
+from onearena.engine.description import describe, is_current
 from onearena.errors import FormatError, UsageError
 from onearena.flatbuf.data import ByteSource
 from onearena.pte.container import PteFile, Segment
@@ -49,7 +49,8 @@ def embed_description(source: str | os.PathLike[str], target: str | os.PathLike[
 
 
 def find_description(path: str | os.PathLike[str]) -> bytes | None:
-    """The description in a file; None when there is none, or one of another program.
+    """The description in a file; None when there is none, or one that this version cannot use: of
+    another program, or of another version's making.
 
     Raises:
         FormatError: the file cannot be read.
@@ -65,7 +66,8 @@ def find_description(path: str | os.PathLike[str]) -> bytes | None:
             return None
         if _checksum(source, program_bytes) != checksum:
             return None
-        return bytes(source.view(end - size, size))
+        description = bytes(source.view(end - size, size))
+        return description if is_current(description) else None
 
 
 def _fill(path: Path) -> None:

@@ -24,8 +24,12 @@ class MethodMemory:
         loaded_bytes: values: tensors, lists, numbers.
         executor_bytes: instructions.
         input_bytes: of the arena, what the inputs are copied into.
-        temp_bytes: the most that one instruction took so far.
-        workspace_bytes: XNNPACK's own memory for activations, predicted from the file.
+        temp_bytes: the most that one instruction asked for so far.
+        temp_elsewhere_bytes: of that, what had no place in the arena in the last run.
+        delegate_bytes: the most that one delegate had of the arena for itself.
+        persistent_bytes: what delegates that say so keep from run to run.
+        workspace_bytes: XNNPACK's own memory for activations, outside the arena: in the last
+            run, or predicted from the file where it cannot be planned.
         runs: how often the method ran.
         planning: "static" (the plan in the file), "shapes" or "simple".
         cached_plans: plans kept now, one for each set of input shapes.
@@ -47,6 +51,9 @@ class MethodMemory:
     executor_bytes: int
     input_bytes: int
     temp_bytes: int
+    temp_elsewhere_bytes: int
+    delegate_bytes: int
+    persistent_bytes: int
     workspace_bytes: int
     runs: int
     planning: str

@@ -201,6 +201,17 @@ class _Method:
             for spec in delegate.compile_specs or ():
                 out.text(spec.key)
                 out.blob(bytes(spec.value or ()))
+            inputs = self._inputs_of(index)
+            out.u8(inputs is not None)
+            out.u32s(inputs or ())
+
+    def _inputs_of(self, delegate: int) -> tuple[int, ...] | None:
+        """The positions of a call's arguments that are inputs, where the payload tells."""
+        payload = self._method.payloads.get(delegate)
+        if payload is None or payload.graph is None:
+            return None
+        externals = payload.graph.externals.items()
+        return tuple(sorted(p for p, v in externals if v in (payload.graph.source.input_ids or ())))
 
     def _instruction(self, args: InstructionArguments) -> None:
         out = self._out

@@ -37,8 +37,11 @@ def _pools(memory: MethodMemory) -> list[tuple[str, str]]:
         ("arena resident", memory.arena_resident_bytes, "given by the operating system"),
         ("private", memory.private_bytes, "planned, not shared"),
         ("state", memory.state_bytes, "kept from run to run"),
-        ("temp", memory.temp_bytes, "most of one instruction"),
-        ("workspace", memory.workspace_bytes, "XNNPACK's own, predicted"),
+        ("delegates", memory.delegate_bytes, "of the arena, most of one delegate for itself"),
+        ("temp", memory.temp_bytes, "most that one instruction asked for"),
+        ("temp elsewhere", memory.temp_elsewhere_bytes, "of that, not in the arena"),
+        ("persistent", memory.persistent_bytes, "kept by delegates that say so"),
+        ("workspace", memory.workspace_bytes, "XNNPACK's own, not in the arena"),
     ]
     width = max(len(f"{size:,}") for _, size, _ in rows)
     return [(name, f"{size:>{width},}  {meaning}") for name, size, meaning in rows]

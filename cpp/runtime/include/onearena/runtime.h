@@ -16,10 +16,13 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 namespace onearena::runtime {
+
+class BackendMemory;
 
 enum class ErrorKind {
   kFormat,       // bytes are not what their format says, or the description is of another file
@@ -139,8 +142,13 @@ struct MemoryReport {
   uint64_t loaded_bytes = 0;            // values: tensors, lists, numbers
   uint64_t executor_bytes = 0;          // instructions
   uint64_t input_bytes = 0;             // planned inputs, in the arena
-  uint64_t temp_bytes = 0;              // the most that one instruction took so far
-  uint64_t workspace_bytes = 0;         // XNNPACK's own, predicted from the file
+  uint64_t temp_bytes = 0;              // the most that one instruction asked for so far
+  uint64_t temp_elsewhere_bytes = 0;    // of that, outside the arena in the last run
+  uint64_t delegate_bytes = 0;          // the most that a delegate had of the arena for itself
+  uint64_t persistent_bytes = 0;        // what delegates keep from run to run, where they say so
+  // XNNPACK's own, outside the arena: in the last run; predicted from the file where it cannot be
+  // planned.
+  uint64_t workspace_bytes = 0;
   uint64_t runs = 0;
   Planning planning = Planning::kStatic;  // never `kAuto`
   uint64_t cached_plans = 0;              // plans kept now, by input shapes
@@ -181,6 +189,9 @@ struct ProgramOptions {
   Planning planning = Planning::kAuto;
   uint32_t cached_plans = 16;  // per method; the one not used for longest is forgotten
   bool unbounded = false;      // inputs may be larger than the bounds that were exported
+  // Backends that say what memory they need, by the name that they are registered under; see
+  // `onearena/backend_memory.h`. They outlive the program.
+  std::vector<std::pair<std::string, BackendMemory*>> backend_memory;
 };
 
 // A program file with its state. Methods are loaded when they are first asked for and live as
