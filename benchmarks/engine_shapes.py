@@ -1,10 +1,12 @@
 """Memory at sizes below the exported bound, and the time that a plan for new sizes takes.
 
 ``python -m benchmarks.engine_shapes`` exports three networks with dynamic sizes, with and without
-XNNPACK, and runs them at an eighth, a quarter and half of the bound. Resident memory is what the
-operating system gave to the arena for one run; the exact plan is made as if the program had been
-exported for these sizes; "static" is the file's plan in memory that is committed lazily; "file"
-is what the file declares, which is what the stock runtime allocates.
+XNNPACK, and runs them at an eighth, a quarter and half of the bound. All memory for activations
+counts: what the operating system gave to the arena, and XNNPACK's workspace where it is outside.
+The bound is the most of it that is alive at once; "static" is the file's plan in
+memory that is committed lazily; "stock" is what the stock runtime allocates: the arenas that the
+file declares, and a workspace for the exported bounds. The sizes come from the program before the
+first run, or ("sizes unknown") from the first run itself; numbers are those of the second run.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import argparse
 import json
 import statistics
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,16 +26,19 @@ from tests.cases.lowering import Module, lower, portable, xnnpack
 from tests.engine.shaped import Convolutions, Transformer, UNet
 
 from onearena.engine.arena import Arena
+from onearena.engine.memory import MethodMemory
 from onearena.engine.model import LoadedMethod
 from onearena.engine.runtime import Planning, Runtime
+from onearena.joint import joint_bound, workspaces
 from onearena.program import analyse_method, arena_bytes
 from onearena.pte.reader import open_pte
-from onearena.shapes.live_plan import plan_at
+from onearena.shapes.live_plan import graphs_at, plan_at
 
 _SIDE, _LENGTH = 256, 512
 _PARTS = (8, 4, 2)
 _PAGE_BYTES = 4096
 _NEW_SHAPES = 40
+_REPEATS = 3
 _NETWORKS = (("conv net", Convolutions), ("U-Net", UNet), ("transformer", Transformer))
 _MODES: tuple[Planning, ...] = ("shapes", "simple", "static")
 
@@ -43,23 +49,33 @@ class Row:
 
     network: str
     shape: tuple[int, ...]
-    exact: int
+    bound: int
     resident: dict[Planning, int]
     first_run: int
-    file: int
+    stock: int
 
     @property
     def ratio(self) -> float:
-        """Resident memory of the shapes mode to the pages of the exact plan."""
-        return self.resident["shapes"] / (-(-self.exact // _PAGE_BYTES) * _PAGE_BYTES)
+        """Resident memory of the shapes mode to the pages of the bound."""
+        return self.resident["shapes"] / (-(-self.bound // _PAGE_BYTES) * _PAGE_BYTES)
 
 
 @dataclass(frozen=True)
 class Replan:
     """Time for a plan and for binding the tensors to it; medians over new shapes, microseconds."""
 
+    planning: Planning
     tensors: int
     plan_us: float
+    bind_us: float
+
+
+@dataclass(frozen=True)
+class Moving:
+    """Runs of which each needs a larger arena; medians."""
+
+    arena: str
+    run_ms: float
     bind_us: float
 
 
@@ -88,12 +104,24 @@ def main() -> int:
         for row in memory_rows(Path(folder)):
             rows.append(row)
             print(_line(row), flush=True)
-        replans = [replan_times(Path(folder), count) for count in (9, 499)]
-    print("\n| planned tensors | re-plan µs | rebind µs |\n|---:|---:|---:|")
+        replans = [
+            replan_times(Path(folder), count, mode)
+            for mode in ("shapes", "simple")
+            for count in (9, 499)
+        ]
+        moving = moving_times(Path(folder))
+    print("\n| planning | planned tensors | re-plan µs | rebind µs |\n|---|---:|---:|---:|")
     for r in replans:
-        print(f"| {r.tensors} | {r.plan_us:.1f} | {r.bind_us:.1f} |")
+        print(f"| {r.planning} | {r.tensors} | {r.plan_us:.1f} | {r.bind_us:.1f} |")
+    print("\n| arena | growing run ms | rebind µs |\n|---|---:|---:|")
+    for m in moving:
+        print(f"| {m.arena} | {m.run_ms:.3f} | {m.bind_us:.1f} |")
     if args.json is not None:
-        found = {"memory": [asdict(r) for r in rows], "replan": [asdict(r) for r in replans]}
+        found = {
+            "memory": [asdict(r) for r in rows],
+            "replan": [asdict(r) for r in replans],
+            "moving": [asdict(m) for m in moving],
+        }
         args.json.write_text(json.dumps(found, indent=2) + "\n")
     return 0
 
@@ -101,11 +129,7 @@ def main() -> int:
 def memory_rows(folder: Path) -> Iterator[Row]:
     """All networks at all sizes."""
     for backend in (portable, xnnpack):
-        for name, net in (
-            ("conv net", Convolutions),
-            ("U-Net", UNet),
-            ("transformer", Transformer),
-        ):
+        for name, net in _NETWORKS:
             path = folder / f"{net.__name__}_{backend.__name__}.pte"
             path.write_bytes(_export(net(), backend))
             for part in _PARTS:
@@ -132,35 +156,63 @@ def _row(network: str, path: Path, shape: tuple[int, ...]) -> Row:
     with open_pte(path) as file:
         (plan,) = file.program.execution_plan or ()
         method = analyse_method(file, plan)
-        exact = plan_at(method, {0: shape}).footprint.arena_bytes
-        declared = arena_bytes(plan)
-    resident = {mode: _resident(path, mode, shape)[0] for mode in _MODES}
-    first_run = _resident(path, "shapes", shape, known=False)[1]
-    return Row(network, shape, exact, resident, first_run, declared)
+        stock = arena_bytes(plan) + method.workspace_bytes
+        exact = plan_at(method, {0: shape})
+        bound = joint_bound(exact.timeline, workspaces(graphs_at(method, exact.live)))
+    resident = {}
+    for mode in _MODES:
+        memory = _second_run(path, mode, shape)
+        # where XNNPACK keeps its workspace to itself, that has the size of the bounds
+        resident[mode] = memory.arena_resident_bytes + memory.workspace_bytes
+    unknown = _second_run(path, "shapes", shape, known=False)
+    first_run = unknown.arena_resident_bytes + unknown.workspace_bytes
+    return Row(network, shape, bound, resident, first_run, stock)
 
 
-def _resident(
+def _second_run(
     path: Path, mode: Planning, shape: tuple[int, ...], *, known: bool = True
-) -> tuple[int, int]:
-    """Resident bytes after the first run, and what it took of the arena."""
-    arena = Arena()
-    method = Runtime(arena).load(path, planning=mode).method("forward")
+) -> MethodMemory:
+    """What a method takes in its second run at a shape."""
+    method = Runtime(Arena()).load(path, planning=mode).method("forward")
     if not known:
         method._sizes = None
-    method.run(torch.randn(shape))
-    return arena.resident_bytes(), method.memory().arena_bytes
+    for _ in range(2):
+        method.run(torch.randn(shape))
+    return method.memory()
 
 
-def replan_times(folder: Path, count: int) -> Replan:
+def moving_times(folder: Path) -> list[Moving]:
+    """Runs at sizes that grow, in an arena with room for all of them and in one that must move."""
+    path = folder / "growing.pte"
+    rows = torch.export.Dim("rows", max=_LENGTH)
+    x = torch.zeros(8, 1024)
+    path.write_bytes(lower(Chain(9), (x,), dynamic=({0: rows},), partitioners=portable))
+    found = []
+    for name, reserve_bytes in (("has room", 1 << 30), ("moves", _PAGE_BYTES)):
+        times: list[float] = []
+        binds: list[float] = []
+        for _ in range(_REPEATS):
+            method = Runtime(Arena(reserve_bytes=reserve_bytes)).load(path).method("forward")
+            for count in range(16, _LENGTH, 16):
+                x = torch.zeros(count, 1024)
+                start = time.perf_counter()
+                method.run(x)
+                times.append((time.perf_counter() - start) * 1e3)
+                binds.append(method.memory().bind_us)
+        found.append(Moving(name, statistics.median(times), statistics.median(binds)))
+    return found
+
+
+def replan_times(folder: Path, count: int, planning: Planning) -> Replan:
     """Times of a chain of `count` operators at shapes that it never had before."""
     path = folder / f"chain{count}.pte"
     rows = torch.export.Dim("rows", max=_LENGTH)
     x = torch.zeros(8, 16)
     path.write_bytes(lower(Chain(count), (x,), dynamic=({0: rows},), partitioners=portable))
-    method = Runtime().load(path, cached_plans=4).method("forward")
+    method = Runtime().load(path, planning=planning, cached_plans=4).method("forward")
     times = list(_new_shapes(method))
     plans, binds = zip(*times[1:], strict=True)  # the first plan begins with nothing
-    return Replan(count + 1, statistics.median(plans), statistics.median(binds))
+    return Replan(planning, count + 1, statistics.median(plans), statistics.median(binds))
 
 
 def _new_shapes(method: LoadedMethod) -> Iterator[tuple[float, float]]:
@@ -172,8 +224,8 @@ def _new_shapes(method: LoadedMethod) -> Iterator[tuple[float, float]]:
 
 
 _HEADER = (
-    "| network | shape | exact plan | shapes: resident | ratio | first run, sizes unknown | "
-    "simple | static, lazily | file |\n|---|---|---:|---:|---:|---:|---:|---:|---:|"
+    "| network | shape | bound | shapes | ratio | sizes unknown | "
+    "simple | static, lazily | stock |\n|---|---|---:|---:|---:|---:|---:|---:|---:|"
 )
 
 
@@ -181,8 +233,8 @@ def _line(row: Row) -> str:
     shape = "x".join(map(str, row.shape))
     resident = row.resident
     return (
-        f"| {row.network} | {shape} | {row.exact:,} | {resident['shapes']:,} | {row.ratio:.3f} | "
-        f"{row.first_run:,} | {resident['simple']:,} | {resident['static']:,} | {row.file:,} |"
+        f"| {row.network} | {shape} | {row.bound:,} | {resident['shapes']:,} | {row.ratio:.3f} | "
+        f"{row.first_run:,} | {resident['simple']:,} | {resident['static']:,} | {row.stock:,} |"
     )
 
 

@@ -13,12 +13,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from onearena.delegates.xnnpack.workspace import predict_workspace
 from onearena.engine.arena import Arena
 from onearena.engine.errors import ArenaLimitError
 from onearena.engine.runtime import Runtime
-from onearena.opening import delegate_calls
-from onearena.program import AnalysedMethod, analyse_method
+from onearena.joint import called_graphs, joint_bound, workspaces
+from onearena.program import analyse_method
 from onearena.pte.reader import open_pte
 from tests.cases.conftest import Program
 from tests.cases.lowering import Module, lower, portable
@@ -31,29 +30,12 @@ GUARD_BYTES = 64
 SIDE = 48
 
 
-def joint_bound(path: Path) -> int:
-    """The most, over all steps, of the planned bytes alive and the workspace of the call."""
+def bound_of(path: Path) -> int:
+    """What no plan of tensors and closed calls can be below."""
     with open_pte(path) as file:
         (plan,) = file.program.execution_plan or ()
         method = analyse_method(file, plan)
-    alive = _alive(method)
-    joint = list(alive)
-    first = method.timeline.method.first_step
-    for instruction, call in delegate_calls(plan):
-        graph = method.payloads[call.delegate_index].graph
-        assert graph is not None
-        for step in range(first[instruction], first[instruction + 1]):
-            joint[step] += predict_workspace(graph.source).total_bytes
-    return max(joint)
-
-
-def _alive(method: AnalysedMethod) -> list[int]:
-    alive = [0] * len(method.timeline.method.steps)
-    for buffer in method.timeline.problem.buffers:
-        for interval in buffer.lifetime:
-            for step in range(interval.start, interval.end):
-                alive[step] += buffer.size_bytes
-    return alive
+        return joint_bound(method.timeline, workspaces(called_graphs(method)))
 
 
 class Breaks(Module):
@@ -84,7 +66,7 @@ def test_closed_calls_and_tensors_share_one_arena(program: Program, net: Any) ->
     path = static(program, net)
     model = load(path)
     check_exact(model, path, at([(1, 3, SIDE, SIDE)] * 2))
-    memory, bound = model.memory(), joint_bound(path)
+    memory, bound = model.memory(), bound_of(path)
     assert memory.planning == "shapes"
     assert memory.workspace_bytes == memory.temp_elsewhere_bytes == 0 < memory.delegate_bytes
     assert bound <= memory.arena_bytes <= 1.02 * bound + GUARD_BYTES
@@ -153,7 +135,7 @@ def test_what_kernels_ask_for_is_planned(program: Program) -> None:
 
 def test_a_limit_counts_what_delegates_need(program: Program) -> None:
     path = static(program, Breaks)
-    needed = joint_bound(path) + GUARD_BYTES
+    needed = bound_of(path) + GUARD_BYTES
     (call,) = at([(1, 3, SIDE, SIDE)])
     model = Runtime(Arena(limit_bytes=needed - GUARD_BYTES - 1)).load(path)
     with pytest.raises(ArenaLimitError, match=r"needs \d+ bytes of the arena"):

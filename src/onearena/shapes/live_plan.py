@@ -11,6 +11,7 @@ from onearena.delegates.xnnpack.graph import index_graph, tensor_of
 from onearena.delegates.xnnpack.schema import XNNGraph, XNNQuantizedTensorValue, XValue
 from onearena.delegates.xnnpack.workspace import predict_workspace, program_workspace
 from onearena.errors import VerificationError
+from onearena.joint import called_graphs
 from onearena.opening import delegate_calls
 from onearena.planners.native import DEFAULT_TIME_LIMIT_S, plan
 from onearena.program import AnalysedMethod, arena_bytes, boundaries
@@ -80,12 +81,18 @@ def plan_at(
     live = live_sizes(method, shapes)
     timeline = _timeline(method, live)
     arena, optimal = _arena(timeline, time_limit_s)
-    graphs = [
-        _graph_at(source, live.inner.get(position, {})) for position, source in _called(method)
-    ]
-    workspace = program_workspace(predict_workspace(graph) for graph in graphs)
+    graphs = graphs_at(method, live)
+    workspace = program_workspace(predict_workspace(graph) for _, graph in graphs)
     notes = tuple(_notes(method, live))
     return PlannedAt(live, timeline, Footprint(arena, workspace), optimal, notes)
+
+
+def graphs_at(method: AnalysedMethod, live: LiveShapes) -> list[tuple[int, XNNGraph]]:
+    """By instruction, the payloads that it calls, as if they had been exported for these shapes."""
+    return [
+        (position, _graph_at(source, live.inner.get(position, {})))
+        for position, source in called_graphs(method)
+    ]
 
 
 def _arena(timeline: Timeline, time_limit_s: float) -> tuple[int, bool]:
@@ -149,14 +156,6 @@ def _value_at(xvalue: XValue, shapes: Mapping[int, Dims | Cause]) -> XValue:
     if isinstance(union, XNNQuantizedTensorValue):
         return XValue(replace(union, tensor_value=tensor))
     return XValue(tensor)
-
-
-def _called(method: AnalysedMethod) -> Iterable[tuple[int, XNNGraph]]:
-    """The payloads that the method calls, with the instructions that call them."""
-    for position, call in delegate_calls(method.plan):
-        payload = method.payloads.get(call.delegate_index)
-        if payload is not None and payload.graph is not None:
-            yield position, payload.graph.source
 
 
 def _notes(method: AnalysedMethod, live: LiveShapes) -> Iterable[str]:
