@@ -144,6 +144,29 @@ def test_a_limit_counts_what_delegates_need(program: Program) -> None:
     run_call(Runtime(Arena(limit_bytes=needed)).load(path), call)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_limit_counts_them_also_at_shapes_seen_for_the_first_time(
+    program: Program, known: bool
+) -> None:
+    path, (call,) = images(program, UNet), at([(1, 3, 32, 32)])
+    free = load(path, known=known)
+    for _ in range(2):
+        expected = run_call(free, call)
+    memory = free.memory()
+    assert memory.delegate_bytes > 0
+    for less, runs in ((0, 3), (memory.delegate_bytes // 2, 0)):
+        model = Runtime(Arena(limit_bytes=memory.arena_bytes - less)).load(path)
+        if not known:
+            model.method("forward")._sizes = None
+        for _ in range(3):
+            if less:
+                with pytest.raises(ArenaLimitError, match="limit is"):
+                    run_call(model, call)
+            else:
+                assert difference([expected], [run_call(model, call)]) is None
+        assert model.memory().runs == runs
+
+
 def test_another_user_of_xnnpack_is_not_disturbed(program: Program) -> None:
     """The stock runtime's workspace is one for all; ours are apart from it."""
     path = static(program, Breaks)

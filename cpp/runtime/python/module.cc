@@ -5,8 +5,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -87,15 +87,16 @@ nb::object from_output(Output& output) {
   return nb::none();
 }
 
-// `sizes` is None, or returns pairs of a value and its bytes; called without the interpreter lock.
+// `sizes` is None, or returns triples of a value, its bytes and its sizes; called without the
+// interpreter lock.
 std::function<std::vector<ValueBytes>()> to_sizes(const nb::object& sizes) {
   if (sizes.is_none()) return {};
   return [&sizes] {
     const nb::gil_scoped_acquire acquire;
     std::vector<ValueBytes> found;
-    for (const auto& [value, bytes] :
-         nb::cast<std::vector<std::pair<uint32_t, uint64_t>>>(sizes())) {
-      found.push_back({value, bytes});
+    using Known = std::tuple<uint32_t, uint64_t, std::vector<int32_t>>;
+    for (auto& [value, bytes, dims] : nb::cast<std::vector<Known>>(sizes())) {
+      found.push_back({value, bytes, std::move(dims)});
     }
     return found;
   };

@@ -5,8 +5,6 @@
 #include <executorch/runtime/core/memory_allocator.h>
 
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 namespace onearena::runtime {
 
@@ -15,6 +13,8 @@ namespace onearena::runtime {
 class MethodAllocator : public ::executorch::runtime::MemoryAllocator {
  public:
   explicit MethodAllocator(size_t chunk_bytes = 16 << 10);
+  ~MethodAllocator() override;
+  // Null when there is no memory: kernels and delegates cannot be sent an exception.
   void* allocate(size_t size, size_t alignment = kDefaultAlignment) override;
   // The chunks are not one buffer; a size that is not zero says that there is memory.
   uint32_t size() const override { return UINT32_MAX; }
@@ -23,33 +23,23 @@ class MethodAllocator : public ::executorch::runtime::MemoryAllocator {
   void reset() override {}
 
  protected:
-  struct Free {
-    void operator()(void* memory) const;
-  };
-  // Leaves one empty chunk of at least `bytes`, if anything was used.
+  // Leaves one empty chunk, or none if there were several; the next one has at least `bytes`.
   void clear(size_t bytes);
 
  private:
+  // The beginning of a chunk; what it has to give follows.
+  struct Chunk {
+    Chunk* before;
+    size_t bytes;
+  };
+  bool add_chunk(size_t bytes);
+  void free_chunks();
   uint8_t* from_chunk(size_t size, size_t alignment);
 
   size_t chunk_bytes_;
-  std::vector<std::unique_ptr<uint8_t, Free>> chunks_;
-  size_t capacity_ = 0;  // of the last chunk
-  size_t at_ = 0;        // in the last chunk
+  Chunk* newest_ = nullptr;
+  size_t at_ = 0;  // in the newest chunk
   size_t used_ = 0;
-};
-
-// Memory during one instruction. Knows the most that any took.
-class TempAllocator final : public MethodAllocator {
- public:
-  // Ends an instruction.
-  void reset() override;
-  // What the instruction that `reset` ended last took.
-  size_t last_bytes() const { return last_; }
-  size_t peak_bytes() const { return peak_; }
-
- private:
-  size_t last_ = 0, peak_ = 0;
 };
 
 }  // namespace onearena::runtime

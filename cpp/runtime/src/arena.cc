@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "boundary.h"
+
 namespace onearena::runtime {
 namespace {
 
@@ -67,7 +69,8 @@ void Arena::Impl::trim() {
   memory_.discard(usable_);
 }
 
-Arena::Arena(const ArenaOptions& options) : impl_(std::make_shared<Impl>(options)) {}
+Arena::Arena(const ArenaOptions& options)
+    : impl_(at_boundary("arena", [&] { return std::make_shared<Impl>(options); })) {}
 Arena::~Arena() = default;
 uint64_t Arena::size_bytes() const { return impl_->size_bytes(); }
 uint64_t Arena::limit_bytes() const { return impl_->limit_bytes(); }

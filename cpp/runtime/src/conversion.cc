@@ -73,6 +73,7 @@ void resize(const TensorInput& input, const TensorValue& recorded, ValueTable::T
   if (input.size_bytes != bytes) {
     refuse("is " + given + ", which is not " + std::to_string(input.size_bytes) + " bytes");
   }
+  if (input.data == nullptr && bytes > 0) refuse("is " + given + ", but has no data");
   const et::Error error =
       et::resize_tensor(ValueTable::Tensor(impl), {input.sizes.data(), input.sizes.size()});
   if (error != et::Error::Ok) wrong();

@@ -97,6 +97,7 @@ void Executor::run(const std::function<void(size_t)>& after) {
     if (left-- == 0) throw Error(ErrorKind::kExecution, label(at) + ": the method does not end");
     const Step& step = steps_[at];
     next = at + 1;
+    besides_ = 0;
     et::Error error = et::Error::Ok;
     switch (step.kind) {
       case InstructionKind::kKernel:
@@ -144,7 +145,8 @@ et::Error Executor::call_delegate(size_t index, const Step& step) {
   }
   const et::Error error = delegate.backend->execute(context, delegate.handle, args);
   delegate.memory->end(error == et::Error::Ok);
-  needs_[index].own = std::max(needs_[index].own, delegate.memory->needed_bytes());
+  besides_ = delegate.memory->needed_bytes();
+  needs_[index].own = std::max(needs_[index].own, besides_);
   delegate_elsewhere_ = std::max(delegate_elsewhere_, delegate.memory->elsewhere_bytes());
   return error;
 }
@@ -172,6 +174,7 @@ et::Error Executor::jump(const Step& step, size_t& next) const {
 void Executor::note_temp(size_t index) {
   temp_.reset();
   if (temp_.last_bytes() == 0) return;
+  besides_ += temp_.last_bytes();
   needs_[index].asked_for = std::max(needs_[index].asked_for, temp_.last_bytes());
   temp_bytes_[index] = std::max(temp_bytes_[index], temp_.last_bytes());
   temp_elsewhere_ = std::max(temp_elsewhere_, temp_.elsewhere_bytes());

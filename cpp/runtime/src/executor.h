@@ -38,6 +38,8 @@ class Executor {
   // and what was asked for.
   uint64_t delegate_elsewhere_bytes() const { return delegate_elsewhere_; }
   uint64_t temp_elsewhere_bytes() const { return temp_elsewhere_; }
+  // What the last instruction that ran needed besides values.
+  uint64_t besides_bytes() const { return besides_; }
   uint64_t size_bytes() const;
   // Whether `FreeCall`s take tensors' memory away, which the next run needs again.
   bool frees() const { return frees_; }
@@ -73,7 +75,7 @@ class Executor {
   std::vector<Step> steps_;
   std::vector<Needs> needs_;
   std::vector<uint64_t> temp_bytes_;
-  uint64_t delegate_elsewhere_ = 0, temp_elsewhere_ = 0;
+  uint64_t delegate_elsewhere_ = 0, temp_elsewhere_ = 0, besides_ = 0;
   bool frees_ = false;
 };
 

@@ -5,6 +5,10 @@
 namespace onearena::runtime {
 namespace {
 
+// Inputs so much larger than their bounds are not what they claim to be, which is found out later;
+// until then sizes must not overflow.
+constexpr double kMostScale = 1ull << 40;
+
 uint64_t element_count(const std::vector<int32_t>& sizes) {
   uint64_t count = 1;
   for (const int32_t size : sizes) {
@@ -50,7 +54,8 @@ double scale_of(const std::vector<Input>& inputs, const std::vector<Value>& reco
     ratio = std::max(ratio,
                      static_cast<double>(element_count(given->sizes)) / static_cast<double>(bound));
   }
-  return ratio * ratio;  // attention is quadratic in the length of a sequence
+  // attention is quadratic in the length of a sequence
+  return std::min(ratio * ratio, kMostScale);
 }
 
 std::string beyond_text(const std::vector<Input>& inputs,

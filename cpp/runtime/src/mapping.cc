@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
-#include <vector>
 
 #include "onearena/runtime.h"
 
@@ -16,7 +16,7 @@ namespace onearena::runtime {
 namespace {
 
 // Pages asked about at a time: one byte of answer each.
-constexpr uint64_t kPagesPerCall = 1 << 16;
+constexpr uint64_t kPagesPerCall = 1 << 14;
 
 #if defined(__APPLE__)
 using PageState = char;
@@ -70,8 +70,8 @@ Mapping Mapping::reserve(uint64_t bytes) { return anonymous(bytes, PROT_NONE); }
 Mapping Mapping::zeros(uint64_t bytes) { return anonymous(bytes, PROT_READ | PROT_WRITE); }
 
 Mapping Mapping::file(const std::string& path) {
-  const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::kFormat, path + ": " + why);
+  const auto refuse = [&](const std::string& why, ErrorKind kind = ErrorKind::kFormat) {
+    throw Error(kind, path + ": " + why);
   };
   const Descriptor descriptor(path);
   if (descriptor.number() < 0) refuse(std::string("cannot be opened: ") + std::strerror(errno));
@@ -80,7 +80,10 @@ Mapping Mapping::file(const std::string& path) {
   if (status.st_size == 0) refuse("the file is empty");
   const uint64_t bytes = static_cast<uint64_t>(status.st_size);
   void* data = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, descriptor.number(), 0);
-  if (data == MAP_FAILED) refuse(std::string("cannot be mapped: ") + std::strerror(errno));
+  if (data == MAP_FAILED) {
+    const ErrorKind kind = errno == ENOMEM ? ErrorKind::kLimit : ErrorKind::kFormat;
+    refuse(std::string("cannot be mapped: ") + std::strerror(errno), kind);
+  }
   return {static_cast<uint8_t*>(data), bytes};
 }
 
@@ -93,9 +96,17 @@ void Mapping::discard(uint64_t bytes) {
   if (bytes > 0) madvise(data_, bytes, MADV_DONTNEED);
 }
 
+void Mapping::clear() {
+  if (bytes_ == 0) return;
+#ifdef __linux__
+  if (madvise(data_, bytes_, MADV_DONTNEED) == 0) return;  // refused for locked memory
+#endif
+  std::memset(data_, 0, bytes_);
+}
+
 uint64_t Mapping::resident_bytes(uint64_t bytes) const {
   bytes = std::min(whole_pages(bytes), bytes_);
-  std::vector<PageState> pages(std::min(kPagesPerCall, bytes / page_bytes()));
+  std::array<PageState, kPagesPerCall> pages;  // on the stack: a report must not need memory
   uint64_t resident = 0;
   for (uint64_t at = 0; at < bytes; at += kPagesPerCall * page_bytes()) {
     const uint64_t length = std::min(kPagesPerCall * page_bytes(), bytes - at);

@@ -30,7 +30,8 @@ class Mapping {
   static Mapping reserve(uint64_t bytes);
   // Zeros that take memory where they are written; empty when there is not so much.
   static Mapping zeros(uint64_t bytes);
-  // A file, read-only. Throws `Error` (kFormat) when it cannot be mapped or is empty.
+  // A file, read-only. Throws `Error` (kFormat) when it cannot be mapped or is empty, kLimit when
+  // there is no address space for it.
   static Mapping file(const std::string& path);
 
   uint8_t* data() const { return data_; }
@@ -40,8 +41,10 @@ class Mapping {
 
   // Makes the first bytes usable; false when the system refuses.
   bool commit(uint64_t bytes);
-  // Gives the pages of the first bytes back; they read as zeros afterwards.
+  // Gives the pages of the first bytes back, if the system lets it; what they hold is lost.
   void discard(uint64_t bytes);
+  // Makes everything zero, which must be usable, and gives its pages back where that is possible.
+  void clear();
   // Of the first bytes, those that have memory behind them, in whole pages.
   uint64_t resident_bytes(uint64_t bytes) const;
 

@@ -5,73 +5,8 @@
 
 #include "conversion.h"
 #include "input_shapes.h"
-#include "method_facts.h"
-#include "peak.h"
 
 namespace onearena::runtime {
-LoadedMethod::LoadedMethod(const ProgramContext& program, const MethodDescription& method)
-    : program_(program),
-      method_(method),
-      units_(planned_units(method)),
-      is_private_(has_pinned(method)),
-      is_dynamic_(has_dynamic(method, units_)),
-      is_unbounded_(program.options.unbounded && !is_private_),
-      has_state_(has_state(method)),
-      planning_(
-          chosen(program.options.planning, is_private_,
-                 is_dynamic_ || Delegates::can_be_planned(method, program.options.backend_memory))),
-      placements_(method, units_, planning_, program.options.cached_plans),
-      values_(method, program.file.view(), *program.data, *program.state),
-      delegates_(method, program.file.view(), *program.data, program.options.backend_memory,
-                 planning_ != Planning::kStatic, allocator_),
-      executor_(method, values_, delegates_),
-      observer_(method, units_, placements_.blocks(), values_),
-      has_sizes_of_data_(has_sizes_of_data(method, program.options.backend_memory)),
-      input_values_(recorded_inputs(method, is_unbounded_)),
-      temp_bytes_(method.instructions.size()) {
-  infos(method.inputs, "input");  // lists are refused here, before anything runs
-  infos(method.outputs, "output");
-  const uint64_t bytes = placements_.is_static() ? placements_.in_file().size_bytes : 0;
-  if (is_unbounded_ && placements_.is_static() && is_dynamic_) {
-    throw Error(ErrorKind::kUsage, "the plan in the file has no room beyond the exported bounds");
-  }
-  if (is_private_) {
-    private_ = Mapping::zeros(bytes);
-    if (!private_) {
-      throw Error(ErrorKind::kLimit, "the machine has no " + std::to_string(bytes) + " bytes");
-    }
-  } else {
-    if (placements_.is_static()) check_limit(placements_.in_file());
-    program.arena->note(bytes);
-  }
-  report_.program_bytes = program.file.bytes();
-  report_.planned_bytes = planned_bytes(method);
-  report_.arena_bytes = is_private_ ? 0 : bytes;
-  report_.private_bytes = is_private_ ? bytes : 0;
-  report_.state_bytes = program.state->size_bytes();
-  report_.method_allocator_bytes = allocator_.used_size();
-  report_.loaded_bytes = values_.size_bytes();
-  report_.executor_bytes = executor_.size_bytes();
-  report_.input_bytes = input_bytes(method);
-  report_.workspace_bytes = delegates_.has_own_workspace() ? method.workspace_bytes : 0;
-  report_.planning = planning_;
-}
-
-void LoadedMethod::check_limit(const Placement& placement) const {
-  const uint64_t bytes = placement.size_bytes;
-  if (program_.arena->allows(bytes)) return;
-  MethodDescription sized = method_;  // with the sizes of this placement, to name the largest
-  for (size_t u = 0; u < placement.capacities.size(); ++u) {
-    for (PlanBuffer& buffer : sized.memory.buffers) {
-      if (buffer.value == units_[u].value) buffer.size_bytes = placement.capacities[u];
-    }
-  }
-  throw Error(ErrorKind::kLimit, "needs " + std::to_string(bytes) +
-                                     " bytes of the arena, its limit is " +
-                                     std::to_string(program_.arena->limit_bytes()) +
-                                     "; largest at the peak: " + peak_text(sized));
-}
-
 std::vector<Output> LoadedMethod::run(const std::vector<Input>& inputs, const RunOptions& options) {
   try {
     Arena::Impl::Lease lease(*program_.arena, options.wait);
@@ -115,10 +50,20 @@ LoadedMethod::Choice LoadedMethod::choose(const std::vector<Input>& inputs,
     return {&placements_.add(key_, unit_bytes(inputs, {}), executor_.ask()), false};
   }
   if (options.sizes) {
-    const std::vector<uint64_t> bytes = unit_bytes(inputs, options.sizes());
-    if (bytes.size() == units_.size()) return {&placements_.add(key_, bytes, {}), false};
+    const std::vector<ValueBytes> sizes = options.sizes();
+    const std::vector<uint64_t> bytes = unit_bytes(inputs, sizes);
+    if (bytes.size() == units_.size()) return {&placements_.add(key_, bytes, ask(sizes)), false};
   }
   return {&placements_.apart(scale_), true};
+}
+
+// Delegates look at the sizes of their arguments only. Whoever cannot tell yet, tells afterwards.
+std::vector<Scratch> LoadedMethod::ask(const std::vector<ValueBytes>& sizes) {
+  widen();
+  values_.set_bounds(units_, placements_.apart(scale_));
+  bound_version_ = 0;
+  for (const ValueBytes& item : sizes) values_.resize(item.value, item.sizes);
+  return executor_.ask();
 }
 
 // What may have to do with a failure in a run without a plan.
@@ -163,7 +108,7 @@ std::vector<Output> LoadedMethod::run_at(const Choice& choice, Arena::Impl::Leas
     outputs = take_outputs(lent);
   } else {
     set_inputs(inputs);
-    executor_.run();
+    run_planned(*choice.placement);
     outputs = take_outputs(lent);
   }
   forget_callers();
@@ -192,9 +137,25 @@ std::vector<Output> LoadedMethod::run_at(const Choice& choice, Arena::Impl::Leas
   return outputs;
 }
 
+// What a placement has no room for counts as if it were in the arena.
+void LoadedMethod::run_planned(const Placement& placement) {
+  const uint64_t limit = program_.arena->limit_bytes();
+  if (limit == 0 || is_private_) return executor_.run();
+  executor_.run([&](size_t instruction) {
+    const uint64_t elsewhere =
+        executor_.delegate_elsewhere_bytes() + executor_.temp_elsewhere_bytes();
+    if (placement.size_bytes + elsewhere <= limit) return;
+    throw Error(ErrorKind::kLimit, "at instruction " + std::to_string(instruction) + " " +
+                                       std::to_string(placement.size_bytes + elsewhere) +
+                                       " bytes are in use, the arena's limit is " +
+                                       std::to_string(limit));
+  });
+}
+
 void LoadedMethod::run_lazily() {
   observer_.note_inputs();
-  executor_.run([&](size_t instruction) { observer_.after(instruction); });
+  executor_.run(
+      [&](size_t instruction) { observer_.after(instruction, executor_.besides_bytes()); });
   if (has_sizes_of_data_) return;
   try {
     placements_.add(key_, observer_.unit_bytes(), executor_.scratch());
@@ -219,10 +180,7 @@ void LoadedMethod::plan_scratch(const Placement& used) {
 }
 
 uint8_t* LoadedMethod::place(const Placement& placement, Arena::Impl::Lease& lease) {
-  if (scale_ != widened_) {
-    values_.widen(scale_);
-    widened_ = scale_;
-  }
+  widen();
   uint8_t* const base = is_private_ ? private_.data() : lease.ensure(placement.size_bytes);
   if (base == bound_base_ && placement.version == bound_version_ && !executor_.frees()) return base;
   const auto start = std::chrono::steady_clock::now();
@@ -233,6 +191,12 @@ uint8_t* LoadedMethod::place(const Placement& placement, Arena::Impl::Lease& lea
   bound_base_ = base;
   bound_version_ = placement.version;
   return base;
+}
+
+void LoadedMethod::widen() {
+  if (scale_ == widened_) return;
+  values_.widen(scale_);
+  widened_ = scale_;
 }
 
 void LoadedMethod::set_inputs(const std::vector<Input>& inputs) {
@@ -282,43 +246,6 @@ void LoadedMethod::forget_callers() {
       if (is_callers(value)) values_.own_tensor(value)->set_data(nullptr);
     }
   }
-}
-
-bool LoadedMethod::is_callers(uint32_t value) const {
-  const auto* tensor = std::get_if<TensorValue>(&method_.values[value]);
-  return tensor != nullptr && tensor->kind == TensorKind::kCaller;
-}
-
-std::vector<ValueInfo> LoadedMethod::infos(const std::vector<uint32_t>& values,
-                                           const char* what) const {
-  std::vector<ValueInfo> found;
-  for (size_t i = 0; i < values.size(); ++i) {
-    try {
-      found.push_back(value_info(method_.values[values[i]]));
-    } catch (const Error& error) {
-      throw Error(error.kind(), std::string(what) + " " + std::to_string(i) + " " + error.what());
-    }
-  }
-  return found;
-}
-
-MemoryReport LoadedMethod::memory() const {
-  MemoryReport report;
-  {
-    const std::lock_guard guard(report_mutex_);
-    report = report_;
-  }
-  report.arena_resident_bytes = program_.arena->resident_bytes();
-  return report;
-}
-
-std::vector<uint64_t> LoadedMethod::temp_bytes_by_instruction() const {
-  const std::lock_guard guard(report_mutex_);
-  return temp_bytes_;
-}
-
-std::string LoadedMethod::label() const {
-  return program_.path + ": method '" + method_.name + "'";
 }
 
 }  // namespace onearena::runtime

@@ -58,14 +58,19 @@ class LoadedMethod final : public Method {
   // What each unit needs; empty unless all are given.
   std::vector<uint64_t> unit_bytes(const std::vector<Input>& inputs,
                                    const std::vector<ValueBytes>& given) const;
+  // What delegates say that they will need at these sizes.
+  std::vector<Scratch> ask(const std::vector<ValueBytes>& sizes);
   std::vector<Output> run_at(const Choice& choice, Arena::Impl::Lease& lease,
                              const std::vector<Input>& inputs);
+  void run_planned(const Placement& placement);
   // Runs the instructions without a plan, and makes one for the next run at these shapes.
   void run_lazily();
   // Plans what the run with this placement needed and the placement does not have.
   void plan_scratch(const Placement& used);
   // Binds the planned tensors for a run: to the arena, or to memory of the method's own.
   uint8_t* place(const Placement& placement, Arena::Impl::Lease& lease);
+  // Lets tensors without planned memory grow as far as this run may have them.
+  void widen();
   void set_inputs(const std::vector<Input>& inputs);
   using Lent = std::vector<std::unique_ptr<uint8_t[]>>;
   // Memory for the outputs that have none in the plan; null for the others.

@@ -120,7 +120,7 @@ void Observer::begin(const Placement& placement, uint8_t* base, uint64_t limit_b
 
 void Observer::note_inputs() {
   for (const uint32_t value : method_.inputs) note(value);
-  check_limit("the inputs");
+  check_limit("the inputs", 0);
 }
 
 void Observer::note(uint32_t value) {
@@ -141,7 +141,7 @@ void Observer::note(uint32_t value) {
   }
 }
 
-void Observer::after(size_t instruction) {
+void Observer::after(size_t instruction, uint64_t besides) {
   for (const uint32_t value : method_.instructions[instruction].args) {
     if (const auto* list = std::get_if<TensorListValue>(&method_.values[value])) {
       for (const uint32_t item : list->items) {
@@ -151,7 +151,7 @@ void Observer::after(size_t instruction) {
       note(value);
     }
   }
-  if (limit_ > 0) check_limit("instruction " + std::to_string(instruction));
+  if (limit_ > 0) check_limit("instruction " + std::to_string(instruction), besides);
   for (const uint32_t b : ending_[instruction]) {
     const Block& block = blocks_.all[b];
     alive_ -= std::exchange(taken_[b], 0);
@@ -164,9 +164,9 @@ void Observer::after(size_t instruction) {
   }
 }
 
-void Observer::check_limit(const std::string& what) const {
-  if (limit_ == 0 || alive_ <= limit_) return;
-  throw Error(ErrorKind::kLimit, "at " + what + " " + std::to_string(alive_) +
+void Observer::check_limit(const std::string& what, uint64_t besides) const {
+  if (limit_ == 0 || alive_ + besides <= limit_) return;
+  throw Error(ErrorKind::kLimit, "at " + what + " " + std::to_string(alive_ + besides) +
                                      " bytes of the arena are in use, its limit is " +
                                      std::to_string(limit_));
 }

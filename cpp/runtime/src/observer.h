@@ -23,8 +23,9 @@ class Observer {
   void begin(const Placement& placement, uint8_t* base, uint64_t limit_bytes);
   // The inputs are set. Throws `Error` (kLimit) when they need more than the limit (0: none).
   void note_inputs();
-  // After an instruction ran. Throws `Error` (kLimit).
-  void after(size_t instruction);
+  // After an instruction ran, which had `besides` bytes for other things than tensors. Throws
+  // `Error` (kLimit).
+  void after(size_t instruction, uint64_t besides);
   // Gives all memory of the run back; call it also when the run failed.
   void end();
   // What each unit needed in the last run.
@@ -34,7 +35,7 @@ class Observer {
 
  private:
   void note(uint32_t value);
-  void check_limit(const std::string& what) const;
+  void check_limit(const std::string& what, uint64_t besides) const;
 
   const MethodDescription& method_;
   const std::vector<PlannedUnit>& units_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <vector>
 
 namespace onearena::runtime {
 namespace {
@@ -10,15 +9,17 @@ namespace {
 constexpr size_t kNamed = 3;
 
 uint32_t peak_step(const MemoryAnalysis& memory) {
-  std::map<uint32_t, int64_t> changes;  // by step; there may be far more steps than buffers
+  // By step; there may be far more steps than buffers. Sums wrap around if they must, which is well
+  // defined: sizes that no machine has come from corrupt descriptions only.
+  std::map<uint32_t, uint64_t> changes;
   for (const PlanBuffer& buffer : memory.buffers) {
     for (const Interval& interval : buffer.lifetime) {
-      changes[interval.start] += static_cast<int64_t>(buffer.size_bytes);
-      changes[interval.end] -= static_cast<int64_t>(buffer.size_bytes);
+      changes[interval.start] += buffer.size_bytes;
+      changes[interval.end] -= buffer.size_bytes;
     }
   }
-  int64_t alive = 0, most = -1;
-  uint32_t found = 0;
+  uint64_t alive = 0, most = 0;
+  uint32_t found = changes.empty() ? 0 : changes.begin()->first;
   for (const auto& [step, change] : changes) {
     alive += change;
     if (alive > most) {
@@ -37,22 +38,26 @@ bool lives_at(const PlanBuffer& buffer, uint32_t step) {
 
 }  // namespace
 
+std::string largest_text(std::vector<std::pair<uint32_t, uint64_t>> tensors) {
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (size_t i = 0; i < std::min(kNamed, tensors.size()); ++i) {
+    text += (i > 0 ? ", value " : "value ") + std::to_string(tensors[i].first) + " (" +
+            std::to_string(tensors[i].second) + " bytes)";
+  }
+  if (tensors.size() > kNamed) text += " and " + std::to_string(tensors.size() - kNamed) + " more";
+  return text.empty() ? "nothing" : text;
+}
+
 std::string peak_text(const MethodDescription& method) {
   const uint32_t step = peak_step(method.memory);
-  std::vector<const PlanBuffer*> alive;
+  std::vector<std::pair<uint32_t, uint64_t>> alive;
   for (const PlanBuffer& buffer : method.memory.buffers) {
-    if (!buffer.is_state && lives_at(buffer, step)) alive.push_back(&buffer);
+    if (buffer.is_state || !lives_at(buffer, step)) continue;
+    alive.emplace_back(buffer.value, buffer.size_bytes);
   }
-  std::stable_sort(alive.begin(), alive.end(), [](const PlanBuffer* a, const PlanBuffer* b) {
-    return a->size_bytes > b->size_bytes;
-  });
-  std::string text;
-  for (size_t i = 0; i < std::min(kNamed, alive.size()); ++i) {
-    text += (i > 0 ? ", value " : "value ") + std::to_string(alive[i]->value) + " (" +
-            std::to_string(alive[i]->size_bytes) + " bytes)";
-  }
-  if (alive.size() > kNamed) text += " and " + std::to_string(alive.size() - kNamed) + " more";
-  return text.empty() ? "nothing" : text;
+  return largest_text(std::move(alive));
 }
 
 }  // namespace onearena::runtime

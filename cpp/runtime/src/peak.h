@@ -3,12 +3,17 @@
 #define ONEARENA_RUNTIME_PEAK_H_
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "description.h"
 
 namespace onearena::runtime {
 
-// The largest tensors at the step at which most bytes are alive, e.g. "value 7 (4096 bytes)".
+// The largest of some tensors, given as values and their bytes, e.g. "value 7 (4096 bytes)".
+std::string largest_text(std::vector<std::pair<uint32_t, uint64_t>> tensors);
+
+// The largest tensors at the step at which most bytes are alive.
 std::string peak_text(const MethodDescription& method);
 
 }  // namespace onearena::runtime

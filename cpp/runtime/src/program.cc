@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "boundary.h"
 #include "embedded.h"
 #include "method.h"
 #include "onearena/runtime.h"
@@ -31,14 +32,28 @@ class LoadedProgram final : public Program {
   }
 
   std::vector<std::string> method_names() const override {
-    std::vector<std::string> names;
-    for (const MethodDescription& method : context_.description.methods) {
-      names.push_back(method.name);
-    }
-    return names;
+    return at_boundary(context_.path, [&] {
+      std::vector<std::string> names;
+      for (const MethodDescription& method : context_.description.methods) {
+        names.push_back(method.name);
+      }
+      return names;
+    });
   }
 
   Method& method(const std::string& name) override {
+    return at_boundary(context_.path, [&]() -> Method& { return load(name); });
+  }
+
+  void reset_state() override {
+    at_boundary(context_.path, [&] {
+      const Arena::Impl::Lease lease(*context_.arena, true);  // no run while the state changes
+      context_.state->reset();
+    });
+  }
+
+ private:
+  Method& load(const std::string& name) {
     const std::lock_guard guard(mutex_);
     const auto known = methods_.find(name);
     if (known != methods_.end()) return *known->second;
@@ -55,12 +70,6 @@ class LoadedProgram final : public Program {
                 context_.path + ": no method '" + name + "', it has: " + names());
   }
 
-  void reset_state() override {
-    const Arena::Impl::Lease lease(*context_.arena, true);  // no run while the state changes
-    context_.state->reset();
-  }
-
- private:
   std::string names() const {
     std::string text;
     for (const std::string& name : method_names()) text += (text.empty() ? "" : ", ") + name;
@@ -77,7 +86,8 @@ class LoadedProgram final : public Program {
 std::unique_ptr<Program> Program::load(const std::string& path, std::string_view description,
                                        Arena& arena, const ProgramOptions& options) {
   ::executorch::runtime::runtime_init();
-  return std::make_unique<LoadedProgram>(path, description, arena, options);
+  return at_boundary(
+      path, [&] { return std::make_unique<LoadedProgram>(path, description, arena, options); });
 }
 
 }  // namespace onearena::runtime

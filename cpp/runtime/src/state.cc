@@ -33,7 +33,7 @@ uint8_t* StateMemory::address(const TensorValue& tensor) const {
 }
 
 void StateMemory::reset() {
-  memory_.discard(memory_.bytes());
+  memory_.clear();
   for (const MethodDescription& method : program_.methods) {
     for (const Value& value : method.values) {
       const auto* tensor = std::get_if<TensorValue>(&value);

@@ -137,10 +137,22 @@ void ValueTable::make_list(size_t index, const Value& value) {
 
 void ValueTable::bind(const std::vector<PlannedUnit>& units, const Placement& placement,
                       uint8_t* base) {
+  set_bounds(units, placement);
   for (size_t i = 0; i < units.size(); ++i) {
-    if (!placement.capacities.empty()) set_bound(units[i].value, placement.capacities[i]);
     tensors_[units[i].value]->set_data(base + placement.offsets[i]);
   }
+}
+
+void ValueTable::set_bounds(const std::vector<PlannedUnit>& units, const Placement& placement) {
+  if (placement.capacities.empty()) return;
+  for (size_t i = 0; i < units.size(); ++i) set_bound(units[i].value, placement.capacities[i]);
+}
+
+void ValueTable::resize(uint32_t value, const std::vector<int32_t>& sizes) {
+  if (value >= tensors_.size() || tensors_[value] == nullptr) return;
+  const bool is_static = tensors_[value]->shape_dynamism() == et::TensorShapeDynamism::STATIC;
+  if (is_static || sizes.size() != slot_of_[value]->sizes.size()) return;
+  (void)et::resize_tensor(Tensor(tensors_[value]), {sizes.data(), sizes.size()});
 }
 
 // ExecuTorch compares a new number of elements with the one that the TensorImpl was made with. It

@@ -37,6 +37,10 @@ class ValueTable {
   // Gives the planned units their places. Where the placement has capacities, dynamic units
   // refuse to grow beyond them.
   void bind(const std::vector<PlannedUnit>& units, const Placement& placement, uint8_t* base);
+  // Lets the planned units grow as a placement says, without giving them memory.
+  void set_bounds(const std::vector<PlannedUnit>& units, const Placement& placement);
+  // Gives a dynamic tensor sizes, as far as they are within its bounds.
+  void resize(uint32_t value, const std::vector<int32_t>& sizes);
   // Dynamic tensors without planned memory may grow up to their bounds times `scale`.
   void widen(double scale);
   // Memory that the values take.

@@ -2,6 +2,7 @@
 // runtime relies on must notice an overlap. Run by tests/engine/test_shapes_native.py.
 #include "planning.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -34,7 +35,7 @@ bool fails(const std::function<void()>& action, ErrorKind kind) {
   return false;
 }
 
-constexpr uint32_t kSteps = 24;
+constexpr uint32_t kSteps = 24, kStepsOfInstruction = 2;
 
 // A method whose tensors have random lifetimes; some are static, some views of others, some may
 // share. Bounds are one kilobyte and more.
@@ -63,6 +64,9 @@ MethodDescription random_method(std::mt19937& random, uint32_t count) {
     method.memory.groups.push_back({{i, 0}, {i + 1, i % 2 ? 0u : 64u}});
   }
   for (uint32_t i = 3; i + 1 < count; i += 7) method.memory.may_share.emplace_back(i, i + 1);
+  for (uint32_t step = 0; step < kSteps; step += kStepsOfInstruction) {
+    method.memory.first_step.push_back(step);
+  }
   return method;
 }
 
@@ -81,6 +85,43 @@ std::vector<uint64_t> random_sizes(std::mt19937& random, const MethodDescription
     }
   }
   return sizes;
+}
+
+// What some instructions need besides values.
+std::vector<Scratch> random_scratch(std::mt19937& random) {
+  std::vector<Scratch> scratch;
+  for (uint32_t i = 0; i + 1 < kSteps / kStepsOfInstruction; ++i) {
+    for (const bool is_asked_for : {false, true}) {
+      if (random() % 3 == 0) scratch.push_back({i, is_asked_for, 1 + random() % 4096});
+    }
+  }
+  return scratch;
+}
+
+// Scratch overlaps nothing that is alive during its instruction.
+void check_scratch(const Blocks& blocks, const Placement& placement,
+                   const std::vector<uint64_t>& sizes, const std::vector<Scratch>& wanted) {
+  const std::vector<uint64_t> bytes = blocks.bytes(sizes);
+  check(placement.scratch.size() == wanted.size(), "all scratch is placed");
+  for (size_t s = 0; s < wanted.size(); ++s) {
+    const uint64_t start = placement.scratch_offsets[s], end = start + wanted[s].size_bytes;
+    check(start % kAlignment == 0, "scratch is aligned");
+    check(end + kGuardBytes <= placement.size_bytes, "scratch is inside");
+    const auto apart = [&](uint64_t other, uint64_t size) {
+      return size == 0 || end <= other || other + size <= start;
+    };
+    const std::vector<Interval> lifetime = {blocks.instructions[wanted[s].instruction]};
+    for (size_t b = 0; b < bytes.size(); ++b) {
+      if (!meet(lifetime, blocks.all[b].lifetime)) continue;
+      check(apart(placement.offsets[blocks.all[b].units[0]] - blocks.all[b].deltas[0], bytes[b]),
+            "scratch is apart from values");
+    }
+    for (size_t other = 0; other < s; ++other) {
+      if (wanted[other].instruction != wanted[s].instruction) continue;
+      check(apart(placement.scratch_offsets[other], wanted[other].size_bytes),
+            "scratch of one instruction is apart");
+    }
+  }
 }
 
 // All pairs of blocks, without the planner's and the verifier's code.
@@ -119,8 +160,14 @@ void layouts_are_sound() {
     SimpleLayout simple(blocks, bounds);
     for (int k = 0; k < 4; ++k) {
       const std::vector<uint64_t> sizes = random_sizes(random, method, units);
-      check_placement(blocks, planned.place(sizes, {}), sizes);
-      check_placement(blocks, simple.place(sizes, {}), sizes);
+      const std::vector<Scratch> scratch = k == 0 ? std::vector<Scratch>() : random_scratch(random);
+      const auto of_file = static_layout(method, units);
+      check_scratch(blocks, of_file->place({}, scratch), bounds, scratch);
+      for (Layout* const layout : {static_cast<Layout*>(&planned), static_cast<Layout*>(&simple)}) {
+        const Placement placement = layout->place(sizes, scratch);
+        check_placement(blocks, placement, sizes);
+        check_scratch(blocks, placement, sizes, scratch);
+      }
     }
     check(fails([&] { planned.place(std::vector<uint64_t>(units.size(), uint64_t{1} << 62), {}); },
                 ErrorKind::kLimit),
@@ -165,11 +212,11 @@ void placements_are_kept_and_dropped() {
   const std::vector<PlannedUnit> units = planned_units(method);
   Placements placements(method, units, Planning::kShapes, 2);
   const std::vector<uint64_t> sizes = random_sizes(random, method, units);
-  const uint64_t first = placements.add({1}, sizes).version;
-  const uint64_t second = placements.add({2}, sizes).version;
+  const uint64_t first = placements.add({1}, sizes, {}).version;
+  const uint64_t second = placements.add({2}, sizes, {}).version;
   check(first != second, "versions differ");
   check(placements.find({1})->version == first, "kept");
-  placements.add({3}, sizes);
+  placements.add({3}, sizes, {});
   check(placements.find({2}) == nullptr, "not used for longest");
   check(placements.find({1})->version == first && placements.count() == 2, "still kept");
   placements.remove({1});
@@ -184,11 +231,20 @@ void placements_are_kept_and_dropped() {
   check(fails([&] { placements.apart(1e18); }, ErrorKind::kLimit), "too large");
 }
 
+void scratch_grows() {
+  const std::vector<Scratch> first = {{1, false, 64}, {4, true, 10}};
+  check(!grown_scratch(first, {{4, true, 10}, {1, false, 3}}), "nothing more is needed");
+  const auto grown = grown_scratch(first, {{0, true, 5}, {4, false, 7}, {4, true, 11}});
+  check(grown.has_value() && grown->size() == 4, "what is new is added");
+  check(std::is_sorted(grown->begin(), grown->end()), "in order");
+  check(grown->back().size_bytes == 11 && grown->at(1).size_bytes == 64, "the larger need counts");
+}
+
 void nothing_to_plan() {
   const MethodDescription method;
   const std::vector<PlannedUnit> units;
   Placements placements(method, units, Planning::kSimple, 1);
-  check(placements.add({}, {}).size_bytes == 0, "no units, no memory");
+  check(placements.add({}, {}, {}).size_bytes == 0, "no units, no memory");
   check(placements.find({}) != nullptr, "kept");
 }
 
@@ -198,6 +254,7 @@ int main() {
   layouts_are_sound();
   an_overlap_is_noticed();
   placements_are_kept_and_dropped();
+  scratch_grows();
   nothing_to_plan();
   std::puts("ok");
   return 0;

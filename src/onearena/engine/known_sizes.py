@@ -11,8 +11,8 @@ from onearena.pte.reader import open_pte
 from onearena.runtime.signature import select_plans
 from onearena.shapes.live import live_sizes
 
-Sizes = list[tuple[int, int]]
-"""Pairs of a value and its size in bytes."""
+Sizes = list[tuple[int, int, tuple[int, ...]]]
+"""A value, its size in bytes, its sizes."""
 
 
 class KnownSizes:
@@ -48,7 +48,8 @@ class KnownSizes:
         if len(unused) < len(live.unknown):
             self._is_hopeless = True
             return []
-        return list({**unused, **live.size_bytes}.items())
+        known = {**unused, **live.size_bytes}
+        return [(value, size, live.dims.get(value, ())) for value, size in known.items()]
 
     def _analyse(self) -> AnalysedMethod:
         with open_pte(self._path) as file:

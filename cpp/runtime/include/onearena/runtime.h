@@ -162,6 +162,7 @@ struct MemoryReport {
 struct ValueBytes {
   uint32_t value = 0;
   uint64_t size_bytes = 0;
+  std::vector<int32_t> sizes;  // where they are known: delegates may be asked what they need then
 };
 
 struct RunOptions {
