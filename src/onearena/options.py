@@ -13,8 +13,11 @@ class Options:
         open_delegates: plan what lives inside XNNPACK calls; without it only the arenas.
         reorder: move kernels, and nodes inside opened calls, to where less is alive.
         time_limit_s: for the search of each plan that does not reach its lower bound.
+        target: what the program will run on, "cortex-m0" to "cortex-m85": it is refused when it
+            gives its kernels less than they need there.
     """
 
     open_delegates: bool = True
     reorder: bool = True
     time_limit_s: float = 0.5
+    target: str | None = None

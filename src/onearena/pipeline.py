@@ -11,6 +11,7 @@ from pathlib import Path
 from onearena import __version__
 from onearena.apply import NewMethod, rewrite_file
 from onearena.candidates import Candidate, plan_method
+from onearena.cortex_m.check import check_target
 from onearena.errors import AnalysisError, UsageError, VerificationError
 from onearena.method_report import inspect_method, planned_report
 from onearena.options import Options
@@ -24,6 +25,7 @@ from onearena.pte.reader import open_pte
 from onearena.pte.writer import output_path, write_pte
 from onearena.record import MethodRecord, Record, encode_record, read_record
 from onearena.results import MethodReport, ProgramReport, VerifyReport
+from onearena.sizes.targets import find_target
 from onearena.verification.program import verify_methods, verify_program
 from onearena.verification.rewrite import verify_rewrite
 from onearena.verification.violation import Violation
@@ -92,8 +94,9 @@ def optimize(
 
     Raises:
         FormatError, UnsupportedError: the file cannot be read.
-        AnalysisError: a method contradicts itself.
-        UsageError: the output cannot be written, or is the input.
+        AnalysisError: a method contradicts itself, or (`TargetMismatchError`) was exported for
+            another core than `options.target`.
+        UsageError: the output cannot be written, or is the input; there is no such target.
         VerificationError: the result is not safe; nothing was written.
     """
     options = options or Options()
@@ -101,6 +104,8 @@ def optimize(
     with open_pte(path) as file:
         tell("reading")
         _refuse_same_file(file, output)
+        if options.target is not None:
+            check_target(file, find_target(options.target).name)
         record = read_record(file)
         if record is not None and record.tool_version == __version__:
             return _copy(file, output, "already optimized by this version; copied as it is")

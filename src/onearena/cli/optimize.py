@@ -28,6 +28,12 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--keep-order", action="store_true", help="leave kernels and nodes in their order"
     )
+    parser.add_argument(
+        "--target",
+        metavar="NAME",
+        help="cortex-m0 to cortex-m85: refuse a program whose kernels need more there than it "
+        "gives them",
+    )
     add_time_limit(parser, Options.time_limit_s)
     parser.add_argument(
         "--report", metavar="HTML", help="also write a report of the memory before and after"
@@ -43,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     from onearena.report.text import program_text
 
     progress = Progress(args.program, enabled=not args.json)
-    options = Options(not args.closed, not args.keep_order, args.time_limit)
+    options = Options(not args.closed, not args.keep_order, args.time_limit, args.target)
     try:
         page = _page(args)
         report = optimize(args.program, args.output, options, progress)

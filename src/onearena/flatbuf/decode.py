@@ -156,28 +156,26 @@ class _Decoder:
             if isinstance(slot.field, Scalar) and (number >= count or slots[number] == 0):
                 values.append(slot.field.default)
             else:
-                values.append(self._field(position, table_bytes, slots, slot, path))
+                values.append(self._field(position, slots, slot, path))
         return cls(*values)
 
-    def _field(
-        self, position: int, table_bytes: int, slots: tuple[int, ...], slot: Slot, path: str
-    ) -> Any:
+    def _field(self, position: int, slots: tuple[int, ...], slot: Slot, path: str) -> Any:
         field = slot.field
         index = slot.slot + 1 if isinstance(field, Union) else slot.slot
         inside = slots[index] if index < len(slots) else 0
         if inside == 0:
-            return self._absent(slot, slots, position, table_bytes, path)
+            return self._absent(slot, slots, position, path)
         width = width_of(field.format) if isinstance(field, Scalar) else 4
-        if inside < 4 or inside + width > table_bytes:
+        # The Python library up to 25.2.10, which executorch[ethos-u] pins, lets tables of
+        # different sizes share a vtable, and with it the size: only the buffer is a limit.
+        if inside < 4 or position + inside + width > self._size:
             raise self._fail(f"field {slot.name} lies outside its table", position, path)
         at = position + inside
         if isinstance(field, Scalar):
             return _SCALARS[field.format].unpack_from(self._buffer, at)[0]
         inner = f"{path}.{slot.name}"
         if isinstance(field, Union):
-            return self._union(
-                at, self._tag(position, table_bytes, slots, slot, path), field, inner
-            )
+            return self._union(at, self._tag(position, slots, slot, path), field, inner)
         target = self._reference(at, inner)
         if isinstance(field, Table):
             return self._table(target, field.cls, inner)
@@ -189,23 +187,19 @@ class _Decoder:
             return self._string(target, inner)
         return self._blob(target, field, inner)
 
-    def _absent(
-        self, slot: Slot, slots: tuple[int, ...], position: int, table_bytes: int, path: str
-    ) -> Any:
+    def _absent(self, slot: Slot, slots: tuple[int, ...], position: int, path: str) -> Any:
         field = slot.field
         if isinstance(field, Scalar):
             return field.default
-        if isinstance(field, Union) and self._tag(position, table_bytes, slots, slot, path):
+        if isinstance(field, Union) and self._tag(position, slots, slot, path):
             raise self._fail(f"union {slot.name} has a type but no value", position, path)
         return None
 
-    def _tag(
-        self, position: int, table_bytes: int, slots: tuple[int, ...], slot: Slot, path: str
-    ) -> int:
+    def _tag(self, position: int, slots: tuple[int, ...], slot: Slot, path: str) -> int:
         inside = slots[slot.slot] if slot.slot < len(slots) else 0
         if inside == 0:
             return 0
-        if inside < 4 or inside >= table_bytes:
+        if inside < 4 or position + inside >= self._size:
             raise self._fail(f"field {slot.name} lies outside its table", position, path)
         return self._buffer[position + inside]
 

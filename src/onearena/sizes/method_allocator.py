@@ -59,13 +59,14 @@ class MethodAllocation:
     unknown_backends: tuple[str, ...]
 
 
-class _Cursor:
+class Cursor:
     """The allocator: where the next piece may start."""
 
-    def __init__(self) -> None:
-        self.used_bytes = 0
+    def __init__(self, used_bytes: int = 0) -> None:
+        self.used_bytes = used_bytes
 
     def take(self, layout: Layout, count: int = 1) -> None:
+        """Takes `count` pieces in a row."""
         start = -(-self.used_bytes // layout.alignment_bytes) * layout.alignment_bytes
         self.used_bytes = start + layout.size_bytes * count
 
@@ -81,7 +82,12 @@ def resolve_temp_bytes(plan: ExecutionPlan, abi: Abi) -> int:
 
 
 def method_allocation(
-    plan: ExecutionPlan, abi: Abi, temp_bytes: int | None, *, merges_data: bool = False
+    plan: ExecutionPlan,
+    abi: Abi,
+    temp_bytes: int | None,
+    *,
+    merges_data: bool = False,
+    cursor: Cursor | None = None,
 ) -> MethodAllocation:
     """Bytes that loading the method takes from the method allocator.
 
@@ -90,11 +96,14 @@ def method_allocation(
         abi: of the machine.
         temp_bytes: size of the temp allocator; None when the application gives none.
         merges_data: whether the program's named data is joined with those of a second file.
+        cursor: the allocator, as far as it is used already; a new one when None.
 
     Raises:
         AnalysisError: a list or an instruction names a value that is not there.
     """
-    loader = _Loader(plan, abi, temp_bytes)
+    cursor = cursor or Cursor()
+    before = cursor.used_bytes
+    loader = _Loader(plan, abi, temp_bytes, cursor)
     if temp_bytes is None:
         loader.cursor.take(abi.platform_allocator)
     loader.values()
@@ -102,7 +111,7 @@ def method_allocation(
         loader.cursor.take(abi.merged_data_map)
     loader.delegates()
     loader.chains()
-    return MethodAllocation(loader.cursor.used_bytes, tuple(dict.fromkeys(loader.unknown)))
+    return MethodAllocation(cursor.used_bytes - before, tuple(dict.fromkeys(loader.unknown)))
 
 
 def _kernel_calls(plan: ExecutionPlan) -> Iterable[KernelCall]:
@@ -119,8 +128,10 @@ def _resolve_bytes(args: int, abi: Abi) -> int:
 class _Loader:
     """Loads a method without its data: only the allocator's cursor moves."""
 
-    def __init__(self, plan: ExecutionPlan, abi: Abi, temp_bytes: int | None) -> None:
-        self.cursor = _Cursor()
+    def __init__(
+        self, plan: ExecutionPlan, abi: Abi, temp_bytes: int | None, cursor: Cursor
+    ) -> None:
+        self.cursor = cursor
         self.unknown: list[str] = []
         self._plan = plan
         self._abi = abi

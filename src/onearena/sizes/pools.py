@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from onearena.cortex_m.cores import isa_of
 from onearena.delegates.xnnpack.schema import XNNGraph
 from onearena.delegates.xnnpack.workspace import (
     SharingMode,
@@ -71,7 +72,7 @@ def _method(file: PteFile, plan: ExecutionPlan, target: Target) -> MethodPools:
     try:
         arenas = _arenas(plan)
         resolve = resolve_temp_bytes(plan, target.abi)
-        uses = temp_uses(plan)
+        uses = temp_uses(plan, isa_of(target.name))
         inputs = tuple(_interface(plan, plan.inputs or (), frozenset()))
         taken = frozenset(tensor.value for tensor in inputs)
         outputs = tuple(_interface(plan, plan.outputs or (), taken))

@@ -37,6 +37,8 @@ TARGETS: Mapping[str, Target] = {
 }
 """By name. All Cortex-M cores share one 32-bit layout (AAPCS32)."""
 
+_SPELLINGS: Mapping[str, str] = {"cortex-m0+": "cortex-m0plus"}
+
 
 def find_target(name: str) -> Target:
     """The target called `name`.
@@ -44,7 +46,7 @@ def find_target(name: str) -> Target:
     Raises:
         UsageError: there is none.
     """
-    target = TARGETS.get(name)
+    target = TARGETS.get(_SPELLINGS.get(name, name))
     if target is None:
         raise UsageError(f"{name!r} is not a target; there are {', '.join(TARGETS)}")
     return target

@@ -5,6 +5,7 @@ a pool needs the largest of them. Which kernel library is linked is the applicat
 assumed are ExecuTorch's own (portable, optimized, quantized, cortex_m, prim_ops, and the custom
 operators for language models). In ExecuTorch 1.5 these ask `KernelRuntimeContext::allocate_temp`
 only in the operators of the tables here; what they take from the heap is no pool and not counted.
+Programs of ExecuTorch 1.1 to 1.3 for Cortex-M call kernels that took their scratch there.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from onearena.cortex_m.cores import Isa
+from onearena.cortex_m.needs import temp_needs
 from onearena.errors import AnalysisError
 from onearena.pte.schema import DelegateCall, ExecutionPlan, Int, KernelCall, Tensor
 from onearena.pte.tensors import is_dynamic
@@ -85,14 +88,17 @@ def _topk(plan: ExecutionPlan, args: tuple[int, ...]) -> tuple[int | None, str]:
 _RULES: Mapping[str, Rule] = {"aten::topk.values": _topk}
 
 
-def temp_uses(plan: ExecutionPlan) -> tuple[TempUse, ...]:
+def temp_uses(plan: ExecutionPlan, isa: Isa | None = None) -> tuple[TempUse, ...]:
     """Every operator and backend that the method calls and that takes temp memory, or may.
+
+    Args:
+        isa: what the kernels of a Cortex-M use; None for another machine.
 
     Raises:
         AnalysisError: an instruction names an operator, a delegate or a value that is not there.
     """
     found: dict[str, TempUse] = {}
-    for use in _uses(plan):
+    for use in (*_uses(plan), *_cortex_uses(plan, isa)):
         before = found.get(use.name)
         if before is None or _order(use) > _order(before):
             found[use.name] = use
@@ -136,6 +142,15 @@ def _delegate(plan: ExecutionPlan, call: DelegateCall) -> Iterable[TempUse]:
     backend = delegates[call.delegate_index].id or ""
     if backend not in _NO_TEMP_BACKENDS:
         yield TempUse(backend, None, "a delegate whose temp memory is not known here")
+
+
+def _cortex_uses(plan: ExecutionPlan, isa: Isa | None) -> Iterable[TempUse]:
+    for need in temp_needs(plan, isa or Isa.SCALAR):
+        if isa is None:
+            yield TempUse(need.operator, None, "depends on the core: give a Cortex-M as target")
+        else:
+            note = f"instruction {need.instruction}: {need.note}"
+            yield TempUse(need.operator, need.size_bytes, note)
 
 
 def _check(what: str, index: int, count: int) -> None:

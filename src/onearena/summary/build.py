@@ -35,11 +35,9 @@ from onearena.summary.model import (
     Unplanned,
 )
 from onearena.timeline.build import Timeline
-from onearena.timeline.roles import operator_name
 from onearena.timeline.steps import MethodSteps, Step
 
 PathLike = str | os.PathLike[str]
-_CORTEX_M = "cortex_m::"
 
 
 def summarize(path: PathLike) -> ProgramSummary:
@@ -164,7 +162,7 @@ def _tensors_and_blocks(
         kinds = []
         first = len(tensors)
         for value in values:
-            kind = _kind(timeline, value, inner, consumers.get(value, ()))
+            kind = _kind(timeline, value, inner)
             kinds.append(kind)
             memory, tensor = storage.memories[value], method.tensor(value)
             tensors.append(
@@ -218,32 +216,17 @@ def _users(
     )
 
 
-def _kind(
-    timeline: Timeline, value: int, inner: frozenset[int], consumers: tuple[int, ...]
-) -> Kind:
+def _kind(timeline: Timeline, value: int, inner: frozenset[int]) -> Kind:
     method = timeline.method
     if value in method.inputs:
         return Kind.INPUT
     if value in method.outputs:
         return Kind.OUTPUT
-    if _is_scratch(method, value, consumers):
+    if any(value in step.roles.scratch for step in method.steps):
         return Kind.SCRATCH
     if value in timeline.storage.state:
         return Kind.STATE
     return Kind.INNER if value in inner else Kind.ACTIVATION
-
-
-def _is_scratch(method: MethodSteps, value: int, consumers: tuple[int, ...]) -> bool:
-    """A byte vector that one kernel of the Cortex-M backend is given and nobody ever fills."""
-    tensor = method.tensor(value)
-    if tensor.scalar_type != ScalarType.BYTE or len(tensor.sizes or ()) != 1 or len(consumers) != 1:
-        return False
-    position = method.steps[consumers[0]].instruction
-    call = method.instructions[position] if 0 <= position < len(method.instructions) else None
-    if not isinstance(call, KernelCall):
-        return False
-    name = operator_name((method.plan.operators or ())[call.op_index])
-    return name.startswith(_CORTEX_M) and value not in method.steps[consumers[0]].roles.writes
 
 
 def value_name(method: MethodSteps, value: int) -> str:

@@ -106,6 +106,17 @@ def collect_accesses(method: MethodSteps, memories: Mapping[int, Memory]) -> Acc
     )
 
 
+def scratch_only(method: MethodSteps, accesses: Accesses) -> frozenset[int]:
+    """Values that are scratch wherever they are touched."""
+    named = {value for step in method.steps for value in step.roles.scratch}
+    return frozenset(
+        value
+        for value in named
+        if value not in accesses.reads
+        and all(value in method.steps[step].roles.scratch for step in accesses.writes[value])
+    )
+
+
 def successors(method: MethodSteps, step: int) -> tuple[int, ...]:
     """The steps that may follow `step`."""
     if step == method.exit_step:

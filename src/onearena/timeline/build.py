@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from onearena.cortex_m.schemas import NAMESPACE as CORTEX_M
 from onearena.lifetime import Interval
 from onearena.problem import Buffer, Member, Problem
 from onearena.timeline.access import Memory
@@ -16,7 +17,7 @@ from onearena.timeline.storage import Storage, analyse_storage, restage
 LARGE_ALIGNMENT = 64
 """For speed: a cache line, and the widest vector load."""
 SMALL_ALIGNMENT = 16
-"""What ExecuTorch's memory planning uses."""
+"""What ExecuTorch's memory planning uses; also the widest vector load of a Cortex-M."""
 _LARGE_BYTES = 1024
 
 
@@ -68,8 +69,9 @@ def build_timeline(
         fixed |= storage.state | {v for v, life in storage.lifetimes.items() if not life}
     values = tuple(storage.memories)
     deltas = _group_deltas(storage, fixed)
+    large = large_alignment(method)
     buffers = [
-        _buffer(method, storage, value, number, value in fixed, deltas.get(value))
+        _buffer(method, storage, value, number, value in fixed, deltas.get(value), large)
         for number, value in enumerate(values)
     ]
     whole = (Interval(0, method.exit_step + 1),)
@@ -102,9 +104,20 @@ def _group_deltas(storage: Storage, fixed: Iterable[int]) -> dict[int, int]:
     return result
 
 
-def aligned_size(size_bytes: int) -> tuple[int, int]:
-    """What a value of its own takes: its size rounded up, and the alignment."""
-    alignment = LARGE_ALIGNMENT if size_bytes >= _LARGE_BYTES else SMALL_ALIGNMENT
+def large_alignment(method: MethodSteps) -> int:
+    """The alignment of large values: on a microcontroller every byte is bought."""
+    operators = method.plan.operators or ()
+    is_small = any((operator.name or "").startswith(CORTEX_M) for operator in operators)
+    return SMALL_ALIGNMENT if is_small else LARGE_ALIGNMENT
+
+
+def aligned_size(size_bytes: int, large: int = LARGE_ALIGNMENT) -> tuple[int, int]:
+    """What a value of its own takes: its size rounded up, and the alignment.
+
+    Args:
+        large: the alignment of large values.
+    """
+    alignment = large if size_bytes >= _LARGE_BYTES else SMALL_ALIGNMENT
     return size_bytes + -size_bytes % alignment, alignment
 
 
@@ -115,6 +128,7 @@ def _buffer(
     number: int,
     fixed: bool,
     delta: int | None,
+    large: int,
 ) -> Buffer:
     memory = storage.memories[value]
     lifetime = storage.lifetimes[value]
@@ -122,7 +136,7 @@ def _buffer(
     if fixed:
         whole = (Interval(0, method.exit_step + 1),)
         return Buffer(number, memory.size_bytes, 1, memory.arena, whole, memory.start, name)
-    size, alignment = aligned_size(memory.size_bytes)
+    size, alignment = aligned_size(memory.size_bytes, large)
     if delta is not None:
         # the origin is aligned in full, so that a member has what its distance leaves it
         alignment = min(alignment, delta & -delta or alignment)

@@ -4,13 +4,15 @@ ExecuTorch's emitter puts a kernel's arguments in the order of the operator's sc
 outputs come last and the returned value is named once more behind them: `out, out`, or
 `out0, out1, out2, [out0, out1, out2]` (`exir/emit/_emitter.py`, `_emit_operator`). An
 operator whose name ends in `_` works in place on its first argument. Primitive operators
-(`executorch_prim`, `aten::sym_size`) return nothing.
+(`executorch_prim`, `aten::sym_size`) return nothing. Kernels of the cortex_m backend are also
+given scratch, among their inputs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from onearena.cortex_m.schemas import find_schema
 from onearena.pte.schema import (
     ExecutionPlan,
     KernelCall,
@@ -19,6 +21,7 @@ from onearena.pte.schema import (
     Tensor,
     TensorList,
 )
+from onearena.pte.tensors import tensor_bytes
 
 PRIMITIVE_NAMESPACE = "executorch_prim::"
 VIEW_OPERATOR = "executorch_prim::et_view"
@@ -43,6 +46,8 @@ class Roles:
         maybe_reads: the values among `reads` that may as well only be written.
         understood: False when the convention does not explain the arguments; then every
             value is in `reads` and in `writes`.
+        scratch: the values among `writes` that are written while the operands are read, and
+            whose bytes mean nothing afterwards.
     """
 
     reads: tuple[int, ...]
@@ -51,6 +56,7 @@ class Roles:
     in_place: tuple[int, ...] = ()
     maybe_reads: tuple[int, ...] = ()
     understood: bool = True
+    scratch: tuple[int, ...] = ()
 
 
 def tensors_in(plan: ExecutionPlan, index: int) -> tuple[int, ...]:
@@ -77,7 +83,8 @@ def operator_name(operator: Operator) -> str:
 
 def kernel_roles(plan: ExecutionPlan, call: KernelCall) -> Roles:
     """The roles of a kernel call's tensor arguments."""
-    name = (plan.operators or ())[call.op_index].name or ""
+    operator = (plan.operators or ())[call.op_index]
+    name = operator.name or ""
     args = call.args or ()
     everything = flatten(plan, args)
     if name == VIEW_OPERATOR:
@@ -93,7 +100,8 @@ def kernel_roles(plan: ExecutionPlan, call: KernelCall) -> Roles:
         return Roles((), ())
     if name.endswith("_") and not name.endswith("__"):
         return _in_place(plan, args, everything, overwrites=name == COPY_OPERATOR)
-    return _out_variant(plan, args, everything)
+    schema = find_schema(name, operator.overload, len(args))
+    return _out_variant(plan, args, everything, schema.scratch if schema else ())
 
 
 def _unknown(everything: tuple[int, ...]) -> Roles:
@@ -116,7 +124,12 @@ def _in_place(
     return Roles(reads, target, aliases, in_place=target)
 
 
-def _out_variant(plan: ExecutionPlan, args: tuple[int, ...], everything: tuple[int, ...]) -> Roles:
+def _out_variant(
+    plan: ExecutionPlan,
+    args: tuple[int, ...],
+    everything: tuple[int, ...],
+    scratch_positions: tuple[int, ...],
+) -> Roles:
     outs = tensors_in(plan, args[-1])
     if not outs or len(args) < 2:
         return _unknown(everything)
@@ -127,4 +140,21 @@ def _out_variant(plan: ExecutionPlan, args: tuple[int, ...], everything: tuple[i
         inputs = args[: -1 - len(outs)]
     else:
         return _unknown(everything)
-    return Roles(flatten(plan, inputs), outs)
+    positions = frozenset(k for k in scratch_positions if _is_scratch(plan, args[k]))
+    operands = tuple(value for k, value in enumerate(inputs) if k not in positions)
+    roles = Roles(flatten(plan, operands), outs)
+    # without a byte there is nothing to write
+    scratch = tuple(dict.fromkeys(args[k] for k in sorted(positions) if _has_bytes(plan, args[k])))
+    writes = tuple(dict.fromkeys((*scratch, *outs)))
+    return replace(roles, writes=writes, scratch=scratch) if scratch else roles
+
+
+def _is_scratch(plan: ExecutionPlan, index: int) -> bool:
+    """Whether an argument that is scratch by name can be some: no constant, no list."""
+    tensor = (plan.values or ())[index].val
+    return isinstance(tensor, Tensor) and not tensor.data_buffer_idx
+
+
+def _has_bytes(plan: ExecutionPlan, index: int) -> bool:
+    tensor = (plan.values or ())[index].val
+    return isinstance(tensor, Tensor) and tensor_bytes(tensor) != 0

@@ -24,6 +24,7 @@ from onearena.timeline.access import (
     Memory,
     collect_accesses,
     planned_memories,
+    scratch_only,
 )
 from onearena.timeline.owners import NOBODY, WriterQuery, last_writers
 from onearena.timeline.steps import MethodSteps
@@ -69,6 +70,7 @@ class _Analysis:
         self._memories = memories
         self._accesses: Accesses = collect_accesses(method, memories)
         self._touches = _touches(method, self._accesses)
+        self._scratch = scratch_only(method, self._accesses)
         self._parent = {value: value for value in memories}
         self._views: set[int] = set()
         self._state: set[int] = set()
@@ -81,7 +83,9 @@ class _Analysis:
         while True:
             groups = self._groups()
             self._spread(groups)
-            lifetimes = _natural_lifetimes(self._method, groups, self._touches, self._views)
+            lifetimes = _natural_lifetimes(
+                self._method, groups, self._touches, self._views, self._scratch
+            )
             # what overlaps state is a name of it, even where the accesses are far apart
             if not self._join_overlapping(_lasting(self._method, lifetimes, self._state)):
                 break
@@ -220,6 +224,8 @@ class _Analysis:
             for value, memory in self._memories.items()
             if memory.offset is not None and lifetimes[value]
         ]
+        # scratch is nobody's name: what overlaps it there does so by mistake
+        placed = [memory for memory in placed if memory.value not in self._scratch]
         placed.sort(key=lambda memory: lifetimes[memory.value][0].start)
         changed = False
         active: list[Memory] = []
@@ -243,7 +249,8 @@ def restage(storage: Storage, method: MethodSteps) -> Storage:
     touches = _touches(method, accesses)
     single = set(storage.memories).difference(*storage.groups)
     groups = (*storage.groups, *((value,) for value in single))
-    natural = _natural_lifetimes(method, groups, touches, storage.views)
+    scratch = scratch_only(method, accesses)
+    natural = _natural_lifetimes(method, groups, touches, storage.views, scratch)
     return replace(
         storage,
         lifetimes=_lasting(method, natural, {*storage.state, *storage.pinned}),
@@ -257,15 +264,20 @@ def _natural_lifetimes(
     groups: Iterable[tuple[int, ...]],
     touches: Mapping[int, set[int]],
     views: Collection[int],
+    scratch: Collection[int],
 ) -> dict[int, Lifetime]:
-    """Lifetimes from the accesses alone; a view is alive since its memory was born."""
+    """Lifetimes from the accesses alone; a view is alive since its memory was born, scratch only
+    while an instruction has it."""
     result: dict[int, Lifetime] = {}
     for group in groups:
         touched = [touches.get(value, set()) for value in group]
         birth = min((min(steps) for steps in touched if steps), default=0)
         for value, steps in zip(group, touched, strict=True):
             extended = steps | {birth} if steps and value in views else steps
-            result[value] = lifetime_of(method, extended)
+            if value in scratch:
+                result[value] = merge(Interval(step, step + 1) for step in steps)
+            else:
+                result[value] = lifetime_of(method, extended)
     return result
 
 

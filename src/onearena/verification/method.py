@@ -249,6 +249,8 @@ def _is_legal(step: Step, operand: _Use, output: _Use) -> bool:
     merges never work in place."""
     if not _overlap(operand.extent, output.extent):
         return True
+    if output.value in step.roles.scratch:
+        return False  # it is written while the operands are read
     if moves_bytes(step):
         return _contains(operand.extent, output.extent) or _contains(output.extent, operand.extent)
     if operand.extent != output.extent or operand.moved or output.moved:

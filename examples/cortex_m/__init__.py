@@ -1,0 +1,1 @@
+"""Programs for microcontrollers: export, optimize, sizes."""

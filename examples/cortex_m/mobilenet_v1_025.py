@@ -1,0 +1,11 @@
+"""Visual wake words, int8 inputs and outputs: `python -m examples.cortex_m.mobilenet_v1_025`."""
+
+from __future__ import annotations
+
+import sys
+
+from examples.cortex_m.export import Interface
+from examples.cortex_m.workflow import run
+
+if __name__ == "__main__":
+    sys.exit(run("mobilenet_v1_025", Interface(is_int8=True)))
