@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+import onearena.engine.method_description
+from onearena.delegates.xnnpack.workspace import WorkspacePrediction, predict_workspace
 from onearena.engine.arena import Arena
 from onearena.engine.errors import ArenaLimitError
 from onearena.engine.runtime import Runtime
@@ -165,6 +168,26 @@ def test_a_limit_counts_them_also_at_shapes_seen_for_the_first_time(
             else:
                 assert difference([expected], [run_call(model, call)]) is None
         assert model.memory().runs == runs
+
+
+@pytest.mark.parametrize("factor", [0, 0.5, 2])
+def test_a_wrong_expectation_does_no_harm(
+    program: Program, monkeypatch: pytest.MonkeyPatch, factor: float
+) -> None:
+    path = static(program, Breaks)
+    right = load(path)
+    check_exact(right, path, at([(1, 3, SIDE, SIDE)]))
+    true = predict_workspace
+
+    def wrong(graph: Any) -> WorkspacePrediction:
+        prediction = true(graph)
+        return replace(prediction, total_bytes=int(prediction.total_bytes * factor))
+
+    monkeypatch.setattr(onearena.engine.method_description, "predict_workspace", wrong)
+    model = load(path)
+    check_exact(model, path, at([(1, 3, SIDE, SIDE)] * 2))
+    found, expected = model.memory().delegate_bytes, right.memory().delegate_bytes
+    assert found == (expected * factor if factor > 1 else expected)
 
 
 def test_another_user_of_xnnpack_is_not_disturbed(program: Program) -> None:

@@ -28,6 +28,13 @@ et::BackendOption not_shared() {
   return option;
 }
 
+bool is_static(const MethodDescription& method) {
+  return std::all_of(method.values.begin(), method.values.end(), [](const Value& value) {
+    const auto* tensor = std::get_if<TensorValue>(&value);
+    return tensor == nullptr || tensor->dynamism == Dynamism::kStatic;
+  });
+}
+
 bool is_workspace_ours(const DelegateDescription& delegate) {
   return delegate.id == kXnnpack && delegate.knows_inputs && Xnnpack::find() != nullptr;
 }
@@ -49,7 +56,7 @@ bool Delegates::can_be_planned(const MethodDescription& method, const Declared& 
 
 Delegates::Delegates(const MethodDescription& method, std::string_view file, const NamedData& data,
                      const Declared& declared, bool is_planned, MethodAllocator& allocator)
-    : declared_(declared), is_planned_(is_planned) {
+    : declared_(declared), is_planned_(is_planned), is_static_(is_static(method)) {
   try {
     for (size_t i = 0; i < method.delegates.size(); ++i) add(method, i, file, data, allocator);
   } catch (...) {
@@ -105,7 +112,7 @@ std::unique_ptr<CallMemory> Delegates::memory_of(const DelegateDescription& dele
     return std::make_unique<DeclaredMemory>(*backend, handle, what);
   }
   if (!is_planned_ || !is_workspace_ours(delegate)) return nullptr;
-  return XnnpackWorkspace::of(handle, delegate.inputs);
+  return XnnpackWorkspace::of(handle, delegate.inputs, is_static_ ? delegate.workspace_bytes : 0);
 }
 
 bool Delegates::has_own_workspace() const {

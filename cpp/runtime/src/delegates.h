@@ -54,6 +54,7 @@ class Delegates {
 
   const Declared& declared_;
   const bool is_planned_;
+  const bool is_static_;  // all tensors of the method
 
   std::vector<Delegate> delegates_;
   // backends may keep pointers to these

@@ -72,6 +72,7 @@ struct DelegateDescription {
   std::vector<CompileSpecValue> specs;
   bool knows_inputs = false;     // whether the next is known
   std::vector<uint32_t> inputs;  // positions of a call's arguments that are inputs
+  uint64_t workspace_bytes = 0;  // predicted, at the sizes in the file; 0: not known
 };
 
 enum class InstructionKind : uint8_t { kKernel, kDelegate, kMove, kJumpFalse, kFree };

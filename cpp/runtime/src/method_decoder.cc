@@ -206,6 +206,7 @@ class Decoder {
     }
     delegate.knows_inputs = in_.u8() != 0;
     delegate.inputs = in_.u32s();
+    delegate.workspace_bytes = in_.u64();
   }
 
   void read_instruction(Instruction& instruction) {

@@ -10,6 +10,12 @@ namespace onearena::runtime {
 
 namespace et = ::executorch::runtime;
 
+namespace {
+
+constexpr double kMostBytes = uint64_t{1} << 62;
+
+}  // namespace
+
 ValueTable::ValueTable(const MethodDescription& method, std::string_view file,
                        const NamedData& data, const StateMemory& state)
     : method_(method),
@@ -188,7 +194,8 @@ void ValueTable::widen(double scale) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const auto* tensor = std::get_if<TensorValue>(&method_.values[i]);
     if (tensor == nullptr || tensor->kind != TensorKind::kCaller) continue;
-    set_bound(i, static_cast<uint64_t>(std::ceil(static_cast<double>(tensor->size_bytes) * scale)));
+    const double bytes = std::ceil(static_cast<double>(tensor->size_bytes) * scale);
+    set_bound(i, static_cast<uint64_t>(std::min(bytes, kMostBytes)));
   }
 }
 

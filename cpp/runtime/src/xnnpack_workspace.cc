@@ -2,6 +2,8 @@
 
 #include <executorch/runtime/core/exec_aten/util/tensor_util.h>
 
+#include <utility>
+
 #include "onearena/runtime.h"
 
 namespace onearena::runtime {
@@ -13,23 +15,26 @@ constexpr size_t kMostNeeds = 256;
 }  // namespace
 
 std::unique_ptr<XnnpackWorkspace> XnnpackWorkspace::of(const void* handle,
-                                                       const std::vector<uint32_t>& inputs) {
+                                                       const std::vector<uint32_t>& inputs,
+                                                       uint64_t expected_bytes) {
   const Xnnpack* const xnnpack = Xnnpack::find();
   if (xnnpack == nullptr) return nullptr;
   xnn_runtime_handle* const runtime = xnnpack->runtime_of(handle);
   if (runtime == nullptr) return nullptr;
   const XnnWorkspace* const workspace = xnnpack->workspace_of(runtime);
   if (workspace->data != nullptr || workspace->size != 0) return nullptr;  // in use already
-  return std::unique_ptr<XnnpackWorkspace>(new XnnpackWorkspace(*xnnpack, runtime, inputs));
+  return std::unique_ptr<XnnpackWorkspace>(
+      new XnnpackWorkspace(*xnnpack, runtime, inputs, expected_bytes));
 }
 
 XnnpackWorkspace::XnnpackWorkspace(const Xnnpack& xnnpack, xnn_runtime_handle* runtime,
-                                   const std::vector<uint32_t>& inputs)
+                                   const std::vector<uint32_t>& inputs, uint64_t expected_bytes)
     : xnnpack_(xnnpack),
       runtime_(runtime),
       workspace_(xnnpack.workspace_of(runtime)),
       inputs_(inputs),
-      values_(xnnpack.values_of(runtime)) {
+      values_(xnnpack.values_of(runtime)),
+      expected_(expected_bytes) {
   for (const XnnValue& value : values_) first_sizes_.push_back(*value.size);
 }
 
@@ -95,6 +100,10 @@ void XnnpackWorkspace::reshape(const Shapes& shapes, const Region& region) {
     workspace_->data = bound_ = region.data;
     workspace_->size = region.bytes;
   }
+  // XNNPACK allocates what it lacks, and fills it: a size without memory shows whether it lacks
+  // anything, and costs nothing
+  const uint64_t expected = fits ? 0 : std::exchange(expected_, 0);
+  if (expected > 0) workspace_->size = expected;
   const bool succeeded = propagate(shapes);
   restore_sizes();
   // once more, since a value may have its size back, and XNNPACK may have seen no reason to plan
@@ -105,6 +114,7 @@ void XnnpackWorkspace::reshape(const Shapes& shapes, const Region& region) {
   shapes_ = shapes;
   is_known_ = true;
   need_ = fits ? known->second : workspace_->size;
+  if (expected > 0 && workspace_->data == nullptr) workspace_->size = 0;  // as much as expected
   if (needs_.size() >= kMostNeeds) needs_.clear();
   needs_.emplace(shapes, need_);
 }

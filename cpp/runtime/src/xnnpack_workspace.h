@@ -16,10 +16,12 @@ namespace onearena::runtime {
 // given back after the call. Unlike XNNPACK by itself, it shrinks when the shapes do.
 class XnnpackWorkspace final : public CallMemory {
  public:
-  // `inputs`: the positions of the inputs among the arguments of a call. Null when the delegate
-  // is not one that can be understood.
+  // `inputs`: the positions of the inputs among the arguments of a call; `expected_bytes`: what it
+  // probably needs, the first time (0: not known). Null when the delegate is not one that can be
+  // understood.
   static std::unique_ptr<XnnpackWorkspace> of(const void* handle,
-                                              const std::vector<uint32_t>& inputs);
+                                              const std::vector<uint32_t>& inputs,
+                                              uint64_t expected_bytes);
   // The delegate is destroyed after this, and frees nothing of ours.
   ~XnnpackWorkspace() override;
   XnnpackWorkspace(const XnnpackWorkspace&) = delete;
@@ -37,7 +39,7 @@ class XnnpackWorkspace final : public CallMemory {
   using Shapes = std::vector<size_t>;
 
   XnnpackWorkspace(const Xnnpack& xnnpack, xnn_runtime_handle* runtime,
-                   const std::vector<uint32_t>& inputs);
+                   const std::vector<uint32_t>& inputs, uint64_t expected_bytes);
   bool read_shapes(CallArgs args, Shapes& shapes) const;
   void reshape(const Shapes& shapes, const Region& region);
   bool propagate(const Shapes& shapes) const;
@@ -56,6 +58,7 @@ class XnnpackWorkspace final : public CallMemory {
   Shapes shapes_, asked_;  // that XNNPACK has been asked for; of the call
   bool is_known_ = false;  // what XNNPACK needs at `shapes_`
   std::map<Shapes, uint64_t> needs_;
+  uint64_t expected_;
   uint64_t need_ = 0, elsewhere_ = 0;
   uint8_t* bound_ = nullptr;  // a region's
 };

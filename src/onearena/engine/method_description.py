@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onearena.delegates.xnnpack.workspace import predict_workspace
 from onearena.engine.analysis_description import write_analysis
 from onearena.engine.binary import NONE_32, NONE_64, BinaryWriter
 from onearena.engine.ranges import constant_range, initial_range, payload_range
@@ -204,6 +205,7 @@ class _Method:
             inputs = self._inputs_of(index)
             out.u8(inputs is not None)
             out.u32s(inputs or ())
+            out.u64(self._workspace_of(index))
 
     def _inputs_of(self, delegate: int) -> tuple[int, ...] | None:
         """The positions of a call's arguments that are inputs, where the payload tells."""
@@ -212,6 +214,13 @@ class _Method:
             return None
         externals = payload.graph.externals.items()
         return tuple(sorted(p for p, v in externals if v in (payload.graph.source.input_ids or ())))
+
+    def _workspace_of(self, delegate: int) -> int:
+        """What it needs at the sizes in the file, in bytes; 0 where that is not known."""
+        payload = self._method.payloads.get(delegate)
+        if payload is None or payload.graph is None:
+            return 0
+        return predict_workspace(payload.graph.source).total_bytes
 
     def _instruction(self, args: InstructionArguments) -> None:
         out = self._out
