@@ -43,6 +43,8 @@ if TYPE_CHECKING:
         VerifyReport,
     )
     from onearena.runtime.compare import CompareReport, compare
+    from onearena.simulator.results import Clobber, MethodSimulation, SimulationReport
+    from onearena.simulator.simulate import simulate
     from onearena.sizes.file_parts import FileSizes
     from onearena.sizes.program import program_sizes
     from onearena.sizes.results import MethodPools, Pool, ProgramPools
@@ -75,6 +77,10 @@ _PUBLIC = {
     "VerifyReport": "onearena.results",
     "CompareReport": "onearena.runtime.compare",
     "compare": "onearena.runtime.compare",
+    "Clobber": "onearena.simulator.results",
+    "MethodSimulation": "onearena.simulator.results",
+    "SimulationReport": "onearena.simulator.results",
+    "simulate": "onearena.simulator.simulate",
     "FileSizes": "onearena.sizes.file_parts",
     "MethodPools": "onearena.sizes.results",
     "Pool": "onearena.sizes.results",
@@ -107,6 +113,7 @@ __all__ = [
     "ArenaBusyError",
     "ArenaLimitError",
     "Buffer",
+    "Clobber",
     "CompareReport",
     "Explanation",
     "FileSizes",
@@ -120,6 +127,7 @@ __all__ = [
     "MethodMemory",
     "MethodPools",
     "MethodReport",
+    "MethodSimulation",
     "Model",
     "OnearenaError",
     "Options",
@@ -134,6 +142,7 @@ __all__ = [
     "ProgramReport",
     "ProgramSummary",
     "Runtime",
+    "SimulationReport",
     "VerifyReport",
     "Violation",
     "Window",
@@ -147,6 +156,7 @@ __all__ = [
     "program_sizes",
     "read_plan",
     "read_problem",
+    "simulate",
     "summarize",
     "verify",
     "write_plan",

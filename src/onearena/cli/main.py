@@ -19,12 +19,14 @@ from onearena import __version__
 from onearena.cli import (
     check,
     compare,
+    describe,
     explain,
     inspect,
     optimize,
     plan,
     report,
     run,
+    simulate,
     sizes,
     verify,
 )
@@ -34,7 +36,20 @@ from onearena.report.plain import plain
 _GC_THRESHOLD = 200_000
 _NEGATIVE = re.compile(r"-[0-9.]")
 _LONG_OPTION = re.compile(r"--[a-z][a-z-]*")
-_COMMANDS = (optimize, inspect, report, explain, sizes, verify, compare, run, check, plan)
+_COMMANDS = (
+    optimize,
+    inspect,
+    report,
+    explain,
+    sizes,
+    verify,
+    simulate,
+    compare,
+    run,
+    check,
+    describe,
+    plan,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
