@@ -9,6 +9,7 @@ from onearena.pte.schema import Tensor
 from onearena.pte.tensors import ELEMENT_BYTES, tensor_bytes
 from onearena.timeline.steps import MethodSteps, Step
 from onearena.verification.origins import Origin, Pieces, describe, moves_bytes
+from onearena.verification.sharing import may_lie_at
 from onearena.verification.trace import (
     Extent,
     Trace,
@@ -216,12 +217,12 @@ def _steps(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> 
         reads = uses(position, step.roles.reads, late.get(position, ()))
         writes = uses(position, step.roles.writes, early.get(position, ()))
         where = _where(method, step)
-        for message in dict.fromkeys(_clashes(step, reads, writes, where)):
+        for message in dict.fromkeys(_clashes(method, step, reads, writes, where)):
             yield Violation("order", _name(method), message)
 
 
 def _clashes(
-    step: Step, reads: Iterable[_Use], writes: Sequence[_Use], where: str
+    method: MethodSteps, step: Step, reads: Iterable[_Use], writes: Sequence[_Use], where: str
 ) -> Iterable[str]:
     if not step.roles.understood:
         return  # nobody knows what it writes
@@ -231,7 +232,7 @@ def _clashes(
             if other.value != one.value and _overlap(one.extent, other.extent):
                 yield f"values {other.value} and {one.value}, both written {where}, overlap"
         for operand in reads:
-            if operand.value != one.value and not _is_legal(step, operand, one):
+            if operand.value != one.value and not _is_legal(method, step, operand, one):
                 yield f"value {one.value}, written {where}, overlaps its operand {operand.value}"
 
 
@@ -243,7 +244,7 @@ def _contains(outer: Extent, inner: Extent) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end
 
 
-def _is_legal(step: Step, operand: _Use, output: _Use) -> bool:
+def _is_legal(method: MethodSteps, step: Step, operand: _Use, output: _Use) -> bool:
     """An operand and an output may be one memory for operators that are known to allow it;
     exporters also use exactly equal places for kernels that work in place. Nodes that XNNPACK
     merges never work in place."""
@@ -251,12 +252,16 @@ def _is_legal(step: Step, operand: _Use, output: _Use) -> bool:
         return True
     if output.value in step.roles.scratch:
         return False  # it is written while the operands are read
-    if moves_bytes(step):
-        return _contains(operand.extent, output.extent) or _contains(output.extent, operand.extent)
+    if step.call is None or step.node is None:
+        distances = may_lie_at(method, step, operand.value, output.value)
+        if distances is None:
+            inside = _contains(operand.extent, output.extent)
+            return inside or _contains(output.extent, operand.extent)
+        if not moves_bytes(step) and operand.extent != output.extent:
+            return False
+        return output.extent.start - operand.extent.start in distances
     if operand.extent != output.extent or operand.moved or output.moved:
         return False
-    if step.call is None or step.node is None:
-        return True
     return operand.value in step.call.in_place_operands(step.node) or operand.value == (
         step.call.same_bytes_operand(step.node)
     )
