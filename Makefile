@@ -74,8 +74,9 @@ $(VENV)/.run: requirements/run.txt requirements/build.txt pyproject.toml $(CPP_B
 	$(PY) $(PIP_INSTALL) --no-build-isolation -e '.[run]'
 	@touch $@
 
-$(VENV)/.dev: requirements/dev.txt requirements/browser.txt $(VENV)/.run
+$(VENV)/.dev: requirements/dev.txt requirements/browser.txt requirements/cortex-m-tools.txt $(VENV)/.run
 	$(PY) $(PIP_INSTALL) -r requirements/dev.txt -r requirements/browser.txt
+	$(PY) $(PIP_INSTALL) --no-deps -r requirements/cortex-m-tools.txt
 	@touch $@
 
 $(VENV)/.planner: requirements/planner.txt $(VENV)/.run

@@ -6,21 +6,17 @@ from pathlib import Path
 
 from onearena.engine.description import describe
 from onearena.pte import open_pte
+from tests.engine.building import Native, native_test
 from tests.engine.edits import SEEDS
-from tests.native.test_sanitized import CMAKE, CPP, pytestmark, run
+from tests.native.test_sanitized import pytestmark
 
-__all__ = ["pytestmark"]
-
-PROGRAM = "onearena_runtime_base_test"
+__all__ = ["native_test", "pytestmark"]
 
 
-def test_arena_and_corrupt_descriptions(tmp_path: Path) -> None:
-    build = tmp_path / "build"
-    run(CMAKE, "-S", CPP, "-B", build, "-DONEARENA_RUNTIME_TESTS=ON", "-DONEARENA_SANITIZE=ON")
-    run(CMAKE, "--build", build, "--target", PROGRAM)
+def test_arena_and_corrupt_descriptions(native_test: Native, tmp_path: Path) -> None:
     descriptions = []
     for path in sorted(SEEDS.glob("*.pte")):
         with open_pte(path) as file:
             descriptions.append(tmp_path / f"{path.stem}.description")
             descriptions[-1].write_bytes(describe(file))
-    assert run(build / "runtime" / PROGRAM, *descriptions).strip() == "ok"
+    assert native_test("base", *descriptions).strip() == "ok"

@@ -12,7 +12,7 @@ from onearena.errors import FormatError, UsageError
 from onearena.pte.container import PteFile
 from onearena.pte.reader import open_pte
 from onearena.sizes.files import file_sizes
-from onearena.sizes.pools import program_pools
+from onearena.sizes.program import checked_pools
 from onearena.sizes.targets import Target
 from onearena.summary.build import summarize_file
 
@@ -39,7 +39,7 @@ def load_sizes(path: str, target: Target | None = None) -> Sizes:
 def _allocators(file: PteFile, target: Target) -> dict[str, Amount]:
     """What each method allocator must hold, when there is a temporary allocator beside it."""
     found = {}
-    for method in program_pools(file, target).methods:
+    for method in checked_pools(file, target).methods:
         pool = method.method_allocator
         unknown = None
         if pool.size_bytes is None:
