@@ -1,6 +1,7 @@
 #include "xnnpack_api.h"
 
 #include <dlfcn.h>
+#include <executorch/runtime/backend/interface.h>
 
 #include <cstring>
 
@@ -31,6 +32,12 @@ bool look_up(F& function, const char* name) {
   return function != nullptr;
 }
 
+// Where the library (or program) that holds an address was loaded; null when there is none.
+const void* library_of(const void* address) {
+  Dl_info info{};
+  return dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
 }  // namespace
 
 bool Xnnpack::resolve() {
@@ -51,10 +58,22 @@ bool Xnnpack::resolve() {
          look_up(f.plan_memory, "xnn_plan_memory");
 }
 
+// A process may hold several XNNPACKs. What works on the backend's structures must be its own.
+bool Xnnpack::is_the_backend_s() const {
+  const void* const backend = ::executorch::runtime::get_backend_class("XnnpackBackend");
+  const Functions& f = functions_;
+  const void* const home = backend == nullptr ? nullptr : library_of(field<void*>(backend, 0));
+  return home != nullptr && home == library_of(reinterpret_cast<void*>(f.plan_memory)) &&
+         home == library_of(reinterpret_cast<void*>(f.create_workspace)) &&
+         home == library_of(reinterpret_cast<void*>(f.release_workspace)) &&
+         home == library_of(reinterpret_cast<void*>(f.reshape_runtime)) &&
+         home == library_of(reinterpret_cast<void*>(f.reshape_external_value));
+}
+
 const Xnnpack* Xnnpack::find() {
   static const Xnnpack* const found = []() -> const Xnnpack* {
     static Xnnpack xnnpack;
-    if (!xnnpack.resolve()) return nullptr;
+    if (!xnnpack.resolve() || !xnnpack.is_the_backend_s()) return nullptr;
     xnnpack.value_bytes_ = XnnpackProbe(xnnpack).value_bytes();
     return xnnpack.value_bytes_ > 0 ? &xnnpack : nullptr;
   }();

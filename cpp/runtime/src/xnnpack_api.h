@@ -71,6 +71,7 @@ class Xnnpack {
     int (*plan_memory)(xnn_runtime_handle*);
   };
   bool resolve();
+  bool is_the_backend_s() const;
 
   Functions functions_{};
   size_t value_bytes_ = 0;  // of one value of a runtime, found by the probe
