@@ -1,5 +1,6 @@
 # make demo    two models before and after, on the real runtime
 # make test    lint, type check, all tests
+# make sanitize  the tests of planner and runtime with sanitizers in both extension modules
 # make bench   benchmarks/results.md, on two versions of ExecuTorch
 # make speed   how long `onearena optimize` takes, and how much memory
 # make bench-planner  benchmarks/planner/results.md: the planner alone, against others
@@ -33,7 +34,7 @@ CPP := $(shell find cpp tests -name "*.h" -o -name "*.cc")
 .DELETE_ON_ERROR:
 # Two pips must not work on one environment at a time.
 .NOTPARALLEL:
-.PHONY: help demo test bench bench-planner bench-report speed fuzz clean
+.PHONY: help demo test sanitize bench bench-planner bench-report speed fuzz clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -47,6 +48,9 @@ test: $(VENV)/.dev
 	$(PY) -m mypy $(CODE)
 	$(VENV)/bin/clang-format --style=file:cpp/.clang-format --dry-run -Werror $(CPP)
 	$(PY) -m pytest
+
+sanitize: $(VENV)/.dev
+	$(PY) -m tests.sanitized
 
 bench: $(VENV)/.zoo $(OLD_VENV)/.run
 	$(PY) -m benchmarks.bench --cache $(CACHE)/bench --old $(OLD_PY) $(BENCH_FLAGS)

@@ -37,7 +37,7 @@ def decode(data: bytes) -> DecodedProgram:
     """Decodes a valid description, to its last byte."""
     reader = _Reader(data)
     assert reader.take("8s") == b"ONEARENA"
-    assert reader.take("I") == 2
+    assert reader.take("I") == 3
     size = reader.take("Q")
     named = {reader.text(): reader.pair("QQ") for _ in range(reader.take("I"))}
     state = tuple(reader.many("IQQ") for _ in range(reader.take("I")))

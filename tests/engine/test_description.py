@@ -98,8 +98,8 @@ def test_the_native_side_accepts_it(path: Path) -> None:
         check(data, size + 1)
     with pytest.raises(FormatError, match="behind its end"):
         check(data + b"\0", size)
-    with pytest.raises(UnsupportedError, match="version 3"):
-        check(data[:8] + b"\3" + data[9:], size)
+    with pytest.raises(UnsupportedError, match="version 4"):
+        check(data[:8] + b"\4" + data[9:], size)
     for length in range(0, len(data), 37):
         with pytest.raises(FormatError):
             check(data[:length], size)

@@ -170,7 +170,8 @@ def test_inputs_that_claim_nonsense(program: Program) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 1 << 45, (1 << 64) - 1])
-def test_sizes_that_are_said_to_be_known(program: Program, size: int) -> None:
+@pytest.mark.parametrize("shape", [[], [-1, 5, 0, 7], [(1 << 31) - 1] * 4])
+def test_sizes_that_are_said_to_be_known(program: Program, size: int, shape: list[int]) -> None:
     """Wrong ones make a plan of no use, never a wrong result."""
     path = images(program, UNet)
     expected = Raw(path).run()[0][3]
@@ -178,7 +179,7 @@ def test_sizes_that_are_said_to_be_known(program: Program, size: int) -> None:
     values = range(200)
     for _ in range(2):
         try:
-            found = raw.run(known=lambda: [(value, size) for value in values])
+            found = raw.run(known=lambda: [(value, size, shape) for value in values])
         except ArenaLimitError as error:
             assert "needs more than 2^46 bytes" in str(error)  # noqa: PT017
         else:

@@ -17,8 +17,8 @@ from tests.native.test_sanitized import pytestmark
 
 __all__ = ["described", "native_test", "pytestmark"]
 
-SOME = "--every=7"
-"""The seventh part of the allocations: all of a larger program's take minutes."""
+SOME = "--every=13"
+"""The thirteenth part of the allocations: all of a larger program's take minutes."""
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <iterator>
+
 #include "onearena/runtime.h"
 
 namespace nb = nanobind;
@@ -169,6 +171,9 @@ std::unique_ptr<Program> load(const std::string& path, const nb::bytes& descript
                               const std::vector<std::string>& data_files, uint8_t planning,
                               uint32_t cached_plans, bool unbounded) {
   const std::string_view bytes = view(description);
+  if (planning >= std::size(kPlanningNames)) {
+    throw Error(ErrorKind::kUsage, "planning " + std::to_string(planning) + " does not exist");
+  }
   const nb::gil_scoped_release release;
   return Program::load(
       path, bytes, arena,

@@ -44,6 +44,7 @@ void DeclaredMemory::begin(CallArgs args, const Region& region) {
     addresses_[i] = persists ? kept_[i].memory.get() : base + offsets_[i];
   }
   if (is_bound_ && addresses_ == bound_) return;
+  is_bound_ = false;  // until the backend has taken them
   backend_.bind(handle_, addresses_);
   bound_ = addresses_;
   is_bound_ = true;
@@ -68,7 +69,8 @@ DeclaredMemory::Shapes DeclaredMemory::shapes_of(CallArgs args) {
 
 void DeclaredMemory::ask(CallArgs args) {
   Shapes shapes = shapes_of(args);
-  if (was_asked_ && shapes == shapes_) return;
+  if (is_current_ && shapes == shapes_) return;
+  is_current_ = false;  // should anything fail in the middle, the next call asks again
   std::vector<MemoryNeed> needs = backend_.needs(handle_, args);
   check(needs);
   kept_.resize(needs.size());
@@ -90,7 +92,7 @@ void DeclaredMemory::ask(CallArgs args) {
   need_ = end + (end > 0 && alignment_ > kAlignment ? alignment_ - kAlignment : 0);
   needs_ = std::move(needs);
   shapes_ = std::move(shapes);
-  was_asked_ = true;
+  was_asked_ = is_current_ = true;
 }
 
 void DeclaredMemory::check(const std::vector<MemoryNeed>& needs) const {

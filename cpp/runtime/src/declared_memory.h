@@ -46,7 +46,8 @@ class DeclaredMemory final : public CallMemory {
   BackendMemory& backend_;
   void* const handle_;
   const std::string what_;
-  bool was_asked_ = false;
+  bool was_asked_ = false;   // once
+  bool is_current_ = false;  // what follows is the answer for `shapes_`
   Shapes shapes_;
   std::vector<MemoryNeed> needs_;
   std::vector<uint64_t> offsets_;  // in the region, by need

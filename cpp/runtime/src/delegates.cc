@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "declared_memory.h"
 #include "xnnpack_workspace.h"
@@ -39,6 +40,27 @@ bool is_workspace_ours(const DelegateDescription& delegate) {
   return delegate.id == kXnnpack && delegate.knows_inputs && Xnnpack::find() != nullptr;
 }
 
+// Backends are written by others: one that throws has failed, too.
+et::DelegateHandle* initialise(const et::BackendInterface& backend, et::BackendInitContext& context,
+                               et::FreeableBuffer& payload, std::vector<et::CompileSpec>& specs,
+                               const std::string& what) {
+  const auto fail = [&](ErrorKind kind, const char* why) -> et::DelegateHandle* {
+    throw Error(kind, what + ": initialisation failed: " + why);
+  };
+  et::Error error = et::Error::Ok;
+  try {
+    const auto handle = backend.init(context, &payload, {specs.data(), specs.size()});
+    if (handle.ok()) return *handle;
+    error = handle.error();
+  } catch (const std::bad_alloc&) {
+    error = et::Error::MemoryAllocationFailed;
+  } catch (const std::exception& thrown) {
+    return fail(ErrorKind::kExecution, thrown.what());
+  }
+  const bool is_memory = error == et::Error::MemoryAllocationFailed;
+  return fail(is_memory ? ErrorKind::kLimit : ErrorKind::kExecution, et::to_string(error));
+}
+
 }  // namespace
 
 BackendMemory* Delegates::find(const Declared& declared, const std::string& backend) {
@@ -57,6 +79,7 @@ bool Delegates::can_be_planned(const MethodDescription& method, const Declared& 
 Delegates::Delegates(const MethodDescription& method, std::string_view file, const NamedData& data,
                      const Declared& declared, bool is_planned, MethodAllocator& allocator)
     : declared_(declared), is_planned_(is_planned), is_static_(is_static(method)) {
+  delegates_.reserve(method.delegates.size());  // what is initialised must find its place
   try {
     for (size_t i = 0; i < method.delegates.size(); ++i) add(method, i, file, data, allocator);
   } catch (...) {
@@ -97,13 +120,9 @@ void Delegates::add(const MethodDescription& method, size_t index, std::string_v
   const bool is_ours = is_planned_ && is_workspace_ours(delegate);
   et::BackendInitContext context(&allocator, nullptr, method.name.c_str(), &data,
                                  {&option, is_ours ? size_t{1} : size_t{0}});
-  const auto handle = backend->init(context, &payloads_.back(), {specs.data(), specs.size()});
-  if (!handle.ok()) {
-    throw Error(ErrorKind::kExecution,
-                what + ": initialisation failed: " + et::to_string(handle.error()));
-  }
-  delegates_.push_back({backend, *handle, nullptr});
-  delegates_.back().memory = memory_of(delegate, *handle, what);
+  et::DelegateHandle* const handle = initialise(*backend, context, payloads_.back(), specs, what);
+  delegates_.push_back({backend, handle, nullptr});
+  delegates_.back().memory = memory_of(delegate, handle, what);
 }
 
 std::unique_ptr<CallMemory> Delegates::memory_of(const DelegateDescription& delegate, void* handle,

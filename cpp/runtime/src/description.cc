@@ -9,7 +9,7 @@ namespace onearena::runtime {
 namespace {
 
 constexpr std::string_view kMagic = "ONEARENA";
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 
 }  // namespace
 

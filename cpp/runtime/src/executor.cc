@@ -4,6 +4,7 @@
 #include <executorch/runtime/kernel/kernel_runtime_context.h>
 
 #include <algorithm>
+#include <new>
 
 namespace onearena::runtime {
 
@@ -122,7 +123,21 @@ void Executor::run(const std::function<void(size_t)>& after) {
   }
 }
 
+// Kernels and delegates are written by others: one that throws has failed, too.
 et::Error Executor::call(size_t index, const Step& step) {
+  try {
+    return invoke(index, step);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return et::Error::MemoryAllocationFailed;
+  } catch (const std::exception& error) {
+    throw Error(ErrorKind::kExecution, label(index) + ": failed: " + error.what());
+  }
+}
+
+et::Error Executor::invoke(size_t index, const Step& step) {
+  temp_.reset();  // what an instruction that threw has left
   temp_.lend(step.asked_for);
   if (step.kind == InstructionKind::kKernel) {
     et::KernelRuntimeContext context(nullptr, &temp_);
@@ -137,14 +152,22 @@ et::Error Executor::call_delegate(size_t index, const Step& step) {
   const CallArgs args{step.args, step.arg_count};
   et::BackendExecutionContext context(nullptr, &temp_, method_.name.c_str());
   if (!delegate.memory) return delegate.backend->execute(context, delegate.handle, args);
-  try {
-    delegate.memory->begin(args, step.own);
-  } catch (const Error& error) {
-    delegate.memory->end(false);
-    throw Error(error.kind(), label(index) + ": " + error.what());
+  struct Ended {
+    CallMemory& memory;
+    bool succeeded = false;
+    ~Ended() { memory.end(succeeded); }
+  };
+  et::Error error = et::Error::Ok;
+  {
+    Ended ended{*delegate.memory};
+    try {
+      delegate.memory->begin(args, step.own);
+    } catch (const Error& refused) {
+      throw Error(refused.kind(), label(index) + ": " + refused.what());
+    }
+    error = delegate.backend->execute(context, delegate.handle, args);
+    ended.succeeded = error == et::Error::Ok;
   }
-  const et::Error error = delegate.backend->execute(context, delegate.handle, args);
-  delegate.memory->end(error == et::Error::Ok);
   besides_ = delegate.memory->needed_bytes();
   needs_[index].own = std::max(needs_[index].own, besides_);
   delegate_elsewhere_ = std::max(delegate_elsewhere_, delegate.memory->elsewhere_bytes());
@@ -181,7 +204,9 @@ void Executor::note_temp(size_t index) {
 }
 
 void Executor::fail(size_t index, et::Error error) const {
-  throw Error(ErrorKind::kExecution, label(index) + ": failed: " + et::to_string(error));
+  const bool is_memory = error == et::Error::MemoryAllocationFailed;
+  throw Error(is_memory ? ErrorKind::kLimit : ErrorKind::kExecution,
+              label(index) + ": failed: " + et::to_string(error));
 }
 
 std::string Executor::label(size_t index) const {

@@ -62,6 +62,7 @@ class Executor {
 
   void resolve(size_t index, Step& step);
   ::executorch::runtime::Error call(size_t index, const Step& step);
+  ::executorch::runtime::Error invoke(size_t index, const Step& step);
   ::executorch::runtime::Error call_delegate(size_t index, const Step& step);
   ::executorch::runtime::Error jump(const Step& step, size_t& next) const;
   void note_temp(size_t index);

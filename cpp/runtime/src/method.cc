@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "conversion.h"
 #include "input_shapes.h"
 
 namespace onearena::runtime {
+namespace {
+
+constexpr double kMostOutput = 1ull << 46;  // bytes
+
+}  // namespace
 std::vector<Output> LoadedMethod::run(const std::vector<Input>& inputs, const RunOptions& options) {
   try {
     Arena::Impl::Lease lease(*program_.arena, options.wait);
@@ -37,6 +43,8 @@ std::vector<Output> LoadedMethod::run(const std::vector<Input>& inputs, const Ru
     }
   } catch (const Error& error) {
     throw Error(error.kind(), label() + ": " + error.what());
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorKind::kLimit, label() + ": out of memory");
   }
 }
 
@@ -60,8 +68,8 @@ LoadedMethod::Choice LoadedMethod::choose(const std::vector<Input>& inputs,
 // Delegates look at the sizes of their arguments only. Whoever cannot tell yet, tells afterwards.
 std::vector<Scratch> LoadedMethod::ask(const std::vector<ValueBytes>& sizes) {
   widen();
+  bound_base_ = nullptr;  // the run binds again, also when this fails in the middle
   values_.set_bounds(units_, placements_.apart(scale_));
-  bound_version_ = 0;
   for (const ValueBytes& item : sizes) values_.resize(item.value, item.sizes);
   return executor_.ask();
 }
@@ -95,6 +103,10 @@ std::vector<Output> LoadedMethod::run_at(const Choice& choice, Arena::Impl::Leas
                                          const std::vector<Input>& inputs) {
   if (!choice.is_lazy) check_limit(*choice.placement);
   uint8_t* const base = place(*choice.placement, lease);
+  const struct Forgotten {
+    LoadedMethod& method;
+    ~Forgotten() { method.forget_callers(); }
+  } forgotten{*this};  // also when the run fails
   Lent lent = lend_outputs();
   std::vector<Output> outputs;
   if (choice.is_lazy) {
@@ -111,7 +123,6 @@ std::vector<Output> LoadedMethod::run_at(const Choice& choice, Arena::Impl::Leas
     run_planned(*choice.placement);
     outputs = take_outputs(lent);
   }
-  forget_callers();
   const uint64_t in_arena = bytes_of_delegates(*choice.placement);
   const uint64_t bytes = choice.is_lazy ? observer_.peak_bytes() : choice.placement->size_bytes;
   program_.arena->note(is_private_ ? 0 : bytes);
@@ -161,6 +172,7 @@ void LoadedMethod::run_lazily() {
     placements_.add(key_, observer_.unit_bytes(), executor_.scratch());
   } catch (const Error&) {
     // the run itself went well; without a plan the next one is as this one
+  } catch (const std::bad_alloc&) {
   }
 }
 
@@ -168,14 +180,15 @@ void LoadedMethod::run_lazily() {
 // the arena.
 void LoadedMethod::plan_scratch(const Placement& used) {
   if (placements_.is_static()) return;
-  const std::vector<Scratch> needed = executor_.scratch();
-  std::optional<std::vector<Scratch>> grown = grown_scratch(used.scratch, needed);
-  if (!grown) return;
-  const std::vector<uint64_t> unit_bytes = used.capacities;  // the plan goes when another comes
   try {
+    const std::vector<Scratch> needed = executor_.scratch();
+    std::optional<std::vector<Scratch>> grown = grown_scratch(used.scratch, needed);
+    if (!grown) return;
+    const std::vector<uint64_t> unit_bytes = used.capacities;  // the plan goes when another comes
     placements_.add(key_, unit_bytes, *grown);
   } catch (const Error&) {
     // the run itself went well; the next one is as this one
+  } catch (const std::bad_alloc&) {
   }
 }
 
@@ -184,6 +197,7 @@ uint8_t* LoadedMethod::place(const Placement& placement, Arena::Impl::Lease& lea
   uint8_t* const base = is_private_ ? private_.data() : lease.ensure(placement.size_bytes);
   if (base == bound_base_ && placement.version == bound_version_ && !executor_.frees()) return base;
   const auto start = std::chrono::steady_clock::now();
+  bound_base_ = nullptr;  // should binding fail in the middle, the next run binds again
   values_.bind(units_, placement, base);
   executor_.bind(placement, base);
   bind_us_ =
@@ -195,6 +209,7 @@ uint8_t* LoadedMethod::place(const Placement& placement, Arena::Impl::Lease& lea
 
 void LoadedMethod::widen() {
   if (scale_ == widened_) return;
+  widened_ = 0;  // unknown, should widening fail in the middle
   values_.widen(scale_);
   widened_ = scale_;
 }
@@ -220,6 +235,9 @@ LoadedMethod::Lent LoadedMethod::lend_outputs() {
     if (!is_callers(value)) continue;
     const auto& tensor = std::get<TensorValue>(method_.values[value]);
     const double bytes = static_cast<double>(tensor.size_bytes) * scale_;
+    if (bytes > kMostOutput) {
+      throw Error(ErrorKind::kLimit, "output " + std::to_string(i) + " needs more than 2^46 bytes");
+    }
     lent[i].reset(new uint8_t[static_cast<uint64_t>(bytes) + kGuardBytes]);
     values_.own_tensor(value)->set_data(lent[i].get());
   }

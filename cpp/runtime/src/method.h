@@ -9,6 +9,7 @@
 
 #include "allocators.h"
 #include "arena.h"
+#include "boundary.h"
 #include "delegates.h"
 #include "description.h"
 #include "executor.h"
@@ -37,8 +38,12 @@ class LoadedMethod final : public Method {
   LoadedMethod(const ProgramContext& program, const MethodDescription& method);
 
   const std::string& name() const override { return method_.name; }
-  std::vector<ValueInfo> inputs() const override { return infos(method_.inputs, "input"); }
-  std::vector<ValueInfo> outputs() const override { return infos(method_.outputs, "output"); }
+  std::vector<ValueInfo> inputs() const override {
+    return at_boundary(program_.path, [&] { return infos(method_.inputs, "input"); });
+  }
+  std::vector<ValueInfo> outputs() const override {
+    return at_boundary(program_.path, [&] { return infos(method_.outputs, "output"); });
+  }
   std::vector<Output> run(const std::vector<Input>& inputs, const RunOptions& options) override;
   MemoryReport memory() const override;
   std::vector<uint64_t> temp_bytes_by_instruction() const override;

@@ -16,9 +16,10 @@ class Decoder {
   void run() {
     method_.name = in_.text();
     method_.arena_bytes.resize(in_.count(8));
+    uint64_t all = 0;
     for (uint64_t& size : method_.arena_bytes) {
       size = in_.u64();
-      in_.expect(size <= kMaxBytes, "has an impossible arena");
+      in_.expect(size <= kMaxBytes && (all += size) <= kMaxBytes, "has impossible arenas");
     }
     method_.workspace_bytes = in_.u64();
     method_.values.resize(in_.count(1));
@@ -207,6 +208,7 @@ class Decoder {
     delegate.knows_inputs = in_.u8() != 0;
     delegate.inputs = in_.u32s();
     delegate.workspace_bytes = in_.u64();
+    in_.expect(delegate.workspace_bytes <= kMaxBytes, "has an impossible workspace");
   }
 
   void read_instruction(Instruction& instruction) {
@@ -289,7 +291,8 @@ class Decoder {
     buffer.size_bytes = in_.u64();
     in_.expect(buffer.size_bytes <= kMaxBytes, "has an impossible buffer");
     buffer.alignment = in_.u32();
-    in_.expect(buffer.alignment > 0, "has an impossible alignment");
+    const bool is_power = (buffer.alignment & (buffer.alignment - 1)) == 0;
+    in_.expect(buffer.alignment > 0 && is_power, "has an impossible alignment");
     const uint8_t flags = in_.u8();
     buffer.is_state = flags & 1;
     buffer.is_pinned = flags & 2;

@@ -101,8 +101,10 @@ MemoryReport LoadedMethod::memory() const {
 }
 
 std::vector<uint64_t> LoadedMethod::temp_bytes_by_instruction() const {
-  const std::lock_guard guard(report_mutex_);
-  return temp_bytes_;
+  return at_boundary(program_.path, [&] {
+    const std::lock_guard guard(report_mutex_);
+    return temp_bytes_;
+  });
 }
 
 std::string LoadedMethod::label() const {

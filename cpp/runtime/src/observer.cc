@@ -8,6 +8,7 @@
 
 #include "mapping.h"
 #include "onearena/backend_memory.h"
+#include "peak.h"
 
 namespace onearena::runtime {
 namespace {
@@ -166,9 +167,14 @@ void Observer::after(size_t instruction, uint64_t besides) {
 
 void Observer::check_limit(const std::string& what, uint64_t besides) const {
   if (limit_ == 0 || alive_ + besides <= limit_) return;
+  std::vector<std::pair<uint32_t, uint64_t>> in_use;
+  for (size_t b = 0; b < taken_.size(); ++b) {
+    if (taken_[b] > 0) in_use.emplace_back(units_[blocks_.all[b].units[0]].value, taken_[b]);
+  }
   throw Error(ErrorKind::kLimit, "at " + what + " " + std::to_string(alive_ + besides) +
                                      " bytes of the arena are in use, its limit is " +
-                                     std::to_string(limit_));
+                                     std::to_string(limit_) +
+                                     "; largest: " + largest_text(std::move(in_use)));
 }
 
 void Observer::end() {

@@ -65,9 +65,10 @@ const Placement& Placements::add(const ShapeKey& key, const std::vector<uint64_t
     const ShapeKey oldest = *order_.back();
     remove(oldest);
   }
-  const auto added = entries_.emplace(key, Entry{std::move(placement), {}}).first;
-  order_.push_front(&added->first);
-  added->second.place = order_.begin();
+  std::list<const ShapeKey*> place{nullptr};  // first: an entry without a place cannot be removed
+  const auto added = entries_.emplace(key, Entry{std::move(placement), place.begin()}).first;
+  place.front() = &added->first;
+  order_.splice(order_.begin(), place);
   return added->second.placement;
 }
 

@@ -9,10 +9,13 @@ void* ScratchAllocator::allocate(size_t size, size_t alignment) {
   // a region is aligned to `kAlignment`: more than that takes room to find such an address
   const uint64_t most = alignment > kAlignment ? alignment - kAlignment : 0;
   const uint64_t unit = alignment > kAlignment ? kAlignment : alignment;
+  const uint64_t before = wanted_;
   const uint64_t start = (wanted_ + unit - 1) / unit * unit;
   wanted_ = start + most + size;
   if (wanted_ <= region_.bytes) return alignPointer(region_.data + start, alignment);
-  return MethodAllocator::allocate(size, alignment);
+  void* const memory = MethodAllocator::allocate(size, alignment);
+  if (memory == nullptr) wanted_ = before;  // what nobody has is no need
+  return memory;
 }
 
 void ScratchAllocator::reset() {

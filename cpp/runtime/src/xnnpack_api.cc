@@ -74,7 +74,7 @@ const Xnnpack* Xnnpack::find() {
   static const Xnnpack* const found = []() -> const Xnnpack* {
     static Xnnpack xnnpack;
     if (!xnnpack.resolve() || !xnnpack.is_the_backend_s()) return nullptr;
-    xnnpack.value_bytes_ = XnnpackProbe(xnnpack).value_bytes();
+    xnnpack.value_bytes_ = XnnpackProbe(xnnpack).find_value_bytes();
     return xnnpack.value_bytes_ > 0 ? &xnnpack : nullptr;
   }();
   return found;

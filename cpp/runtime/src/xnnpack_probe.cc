@@ -28,10 +28,10 @@ bool is_inside(const void* address, const void* start, size_t bytes) {
 
 }  // namespace
 
-XnnpackProbe::XnnpackProbe(Xnnpack& xnnpack) : xnnpack_(xnnpack) {
-  if (!build() || !knows_structures() || !find_values()) return;
+size_t XnnpackProbe::find_value_bytes() {
+  if (!build() || !knows_structures() || !find_values()) return 0;
   const bool is_known = runs_in_its_own() && runs_in_ours() && shrinks();
-  if (!is_known) value_bytes_ = 0;
+  return is_known ? value_bytes_ : 0;
 }
 
 XnnpackProbe::~XnnpackProbe() {

@@ -13,13 +13,14 @@ namespace onearena::runtime {
 // sizes, and looks whether everything is where it should be.
 class XnnpackProbe {
  public:
-  explicit XnnpackProbe(Xnnpack& xnnpack);
+  explicit XnnpackProbe(Xnnpack& xnnpack) : xnnpack_(xnnpack) {}
   ~XnnpackProbe();
   XnnpackProbe(const XnnpackProbe&) = delete;
   XnnpackProbe& operator=(const XnnpackProbe&) = delete;
 
   // Bytes from one value of a runtime to the next; 0 when anything is otherwise than expected.
-  size_t value_bytes() const { return value_bytes_; }
+  // Not in the constructor: what was made is destroyed also when this throws.
+  size_t find_value_bytes();
 
  private:
   bool build();

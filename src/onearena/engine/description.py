@@ -15,12 +15,14 @@ from onearena.engine.binary import BinaryWriter
 from onearena.engine.method_description import write_method
 from onearena.engine.ranges import FileRange, data_range
 from onearena.engine.state import plan_state
-from onearena.errors import FormatError
+from onearena.errors import FormatError, UnsupportedError
 from onearena.program import analyse_method
 from onearena.pte.container import PteFile
 
 MAGIC = b"ONEARENA"
-VERSION = 2
+VERSION = 3
+_SCHEMA_VERSION = 0
+"""The newest version of the schema that ExecuTorch 1.5.1 runs (`program.version`)."""
 
 
 def describe(file: PteFile) -> bytes:
@@ -31,6 +33,11 @@ def describe(file: PteFile) -> bytes:
         FormatError: data that a method needs is not in the file.
         UnsupportedError: the program holds something that the runtime cannot run.
     """
+    if file.program.version > _SCHEMA_VERSION:
+        raise UnsupportedError(
+            f"{file.path}: is of schema version {file.program.version}, this runtime knows "
+            f"those up to {_SCHEMA_VERSION}: export it with an older ExecuTorch"
+        )
     plans = file.program.execution_plan or ()
     analysed = [analyse_method(file, plan) for plan in plans]
     state = plan_state([method.timeline.storage for method in analysed])

@@ -15,7 +15,7 @@ __all__ = [
 
 
 class ArenaLimitError(ExecutionError):
-    """A program needs more than the arena may have; nothing ran."""
+    """A program needs more memory than the arena may have, or the machine has."""
 
 
 class ArenaBusyError(ExecutionError):
