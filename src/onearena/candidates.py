@@ -6,7 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from onearena.apply import XNNPACK_TAIL_BYTES, place_values
-from onearena.errors import PlanError, VerificationError
+from onearena.delegates.ethosu.payload import ETHOSU_BACKEND
+from onearena.errors import InfeasibleError, PlanError, UsageError, VerificationError
+from onearena.memory_map import MemoryMap
+from onearena.memory_map.misfit import DoesNotFitError
+from onearena.memory_map.planning import (
+    MapTask,
+    find_misfit,
+    has_memory,
+    map_task,
+    map_use,
+    place_in_regions,
+    solve_task,
+)
+from onearena.memory_map.use import MapUse
 from onearena.opening import OpenedMethod, open_method
 from onearena.options import Options
 from onearena.planners import lower_bound_bytes
@@ -26,6 +39,7 @@ from onearena.pte.container import PteFile
 from onearena.pte.schema import ExecutionPlan
 from onearena.results import Footprint
 from onearena.schedule import rescheduled
+from onearena.temp_planning import footprint_of, temp_notes, temp_region
 from onearena.timeline.build import Timeline, build_timeline
 from onearena.timeline.steps import MethodSteps, method_steps
 from onearena.timeline.storage import Storage
@@ -45,20 +59,28 @@ class Draft:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A planned method that may replace the original."""
+    """A planned method that may replace the original; `use` tells the regions of a memory map."""
 
     draft: Draft
     plan: ExecutionPlan
     solution: Plan
     footprint: Footprint
+    use: MapUse | None = None
 
 
 def plan_method(
     file: PteFile, analysed: Mapping[int, AnalysedMethod], position: int, options: Options
 ) -> tuple[Candidate | None, tuple[str, ...]]:
-    """The best candidate that is smaller than the original, and what to say."""
+    """The best candidate that is smaller than the original, and what to say. With a memory map
+    the best one that fits, smaller or not.
+
+    Raises:
+        DoesNotFitError, UsageError: with a memory map, see :func:`plan_into`.
+    """
+    if options.memory_map is not None:
+        return plan_into(file, analysed, position, options, options.memory_map)
     method = analysed[position]
-    before = Footprint(arena_bytes(method.plan), method.workspace_bytes)
+    before = footprint_of(method, options.target)
     reason = why_not_planned(method.plan)
     if reason is not None:
         return None, (f"left as it was: {reason}",)
@@ -67,11 +89,85 @@ def plan_method(
     notes = _closed_notes(max(found, key=lambda draft: len(draft.opened.closed)).opened)
     best, failures = best_candidate(method, found, options)
     notes += [f"no plan: {failure}" for failure in failures]
+    notes += temp_notes(method, options.target)
     notes += pinned_notes((best.draft if best else found[0]).timeline)
     if best is None or best.footprint.total_bytes >= before.total_bytes:
         notes.append("keeps its plan: no smaller one was found")
         return None, tuple(notes)
     return best, tuple(notes)
+
+
+def plan_into(
+    file: PteFile,
+    analysed: Mapping[int, AnalysedMethod],
+    position: int,
+    options: Options,
+    memory_map: MemoryMap,
+) -> tuple[Candidate | None, tuple[str, ...]]:
+    """The best candidate that fits into a memory map, and what to say; None for a method without
+    planned memory, which fits into any.
+
+    Least workspace first, which lies outside of the map; then the least cost of accesses, then
+    the fewest bytes.
+
+    Raises:
+        DoesNotFitError: there is none.
+        UsageError: the method cannot be planned at all, or has something pinned elsewhere.
+        VerificationError: a plan is not valid.
+    """
+    method = analysed[position]
+    label = method_label(file, method.plan)
+    if not has_memory(method.plan):
+        return None, ()
+    reason = why_not_planned(method.plan)
+    if reason is not None:
+        raise UsageError(f"{label}: cannot be planned into a memory map: {reason}")
+    best: Candidate | None = None
+    failures: list[tuple[MapTask, PlanError]] = []
+    found = _distinct(drafts(file, analysed, position, options))
+    for draft in found:
+        task = map_task(draft.timeline, memory_map, _tail_bytes(method.plan))
+        try:
+            candidate = _mapped(draft, task, options)
+        except PlanError as error:
+            failures.append((task, error))
+            continue
+        if best is None or _rank(candidate) < _rank(best):
+            best = candidate
+    if best is None:
+        proven = all(isinstance(error, InfeasibleError) for _, error in failures)
+        misfits = [find_misfit(task, options.time_limit_s, proven) for task, _ in failures]
+        raise DoesNotFitError(label, memory_map, min(misfits, key=lambda misfit: misfit.rank))
+    notes = _closed_notes(max(found, key=lambda draft: len(draft.opened.closed)).opened)
+    notes += temp_notes(method, options.target)
+    if best.draft.timeline.temp_buffer is not None and method.ethosu:
+        notes.append("the NPU must reach the memory that the temp allocator lies in")
+    return best, (*notes, *pinned_notes(best.draft.timeline))
+
+
+def _distinct(found: Sequence[Draft]) -> list[Draft]:
+    """Without drafts that opened and moved nothing, save one."""
+    plain = [draft for draft in found if not draft.opened.payloads and not draft.order]
+    return [draft for draft in found if not any(draft is other for other in plain[1:])]
+
+
+def _rank(candidate: Candidate) -> tuple[int, int, int]:
+    assert candidate.use is not None
+    footprint = candidate.footprint
+    return footprint.workspace_bytes, candidate.use.access_cost, footprint.total_bytes
+
+
+def _mapped(draft: Draft, task: MapTask, options: Options) -> Candidate:
+    solution = solve_task(task, options.time_limit_s)
+    plan = place_in_regions(draft.opened.plan, task, solution.plan)
+    footprint = Footprint(arena_bytes(plan), draft.workspace_bytes)
+    return Candidate(draft, plan, solution.plan, footprint, map_use(task, solution))
+
+
+def _tail_bytes(plan: ExecutionPlan) -> int:
+    """Kept free behind the last tensor; a backend that is not known may want what XNNPACK does."""
+    ids = {delegate.id for delegate in plan.delegates or ()}
+    return XNNPACK_TAIL_BYTES if ids - {ETHOSU_BACKEND} else 0
 
 
 def why_not_planned(plan: ExecutionPlan) -> str | None:
@@ -125,10 +221,11 @@ def drafts(
         steps: MethodSteps,
         storage: Storage | None = None,
     ) -> Draft:
-        if steps is method.steps and not shared:
+        temp = temp_region(method, opened.plan, options.target)
+        if steps is method.steps and not shared and temp is None:
             timeline = method.timeline
         else:
-            timeline = build_timeline(steps, opened.added, reserved, shared, storage)
+            timeline = build_timeline(steps, opened.added, reserved, shared, storage, temp)
         bound = sum(lower_bound_bytes(timeline.problem, a) for a in timeline.problem.arenas)
         graphs = {k: p.graph.source for k, p in method.payloads.items() if p.graph is not None}
         graphs.update((k, p.graph.source) for k, p in opened.payloads.items())
@@ -162,9 +259,7 @@ def solve(method: AnalysedMethod, draft: Draft, options: Options) -> Candidate:
     faults = verify_plan(timeline.problem, solution)
     if faults:
         raise VerificationError(f"{timeline.method.what}: the plan is not valid: {faults[0]}")
-    # a backend that is not known may want the same
-    tail = XNNPACK_TAIL_BYTES if method.plan.delegates else 0
-    plan = place_values(draft.opened.plan, timeline, solution, tail)
+    plan = place_values(draft.opened.plan, timeline, solution, _tail_bytes(method.plan))
     return Candidate(draft, plan, solution, Footprint(arena_bytes(plan), draft.workspace_bytes))
 
 

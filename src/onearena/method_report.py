@@ -9,16 +9,23 @@ from onearena.opening import delegate_calls
 from onearena.program import AnalysedMethod, arena_bytes, inner_values, unknown_backends
 from onearena.proving import proven_bounds
 from onearena.pte.schema import ExecutionPlan
-from onearena.record import Record
+from onearena.record import Record, TempRecord
 from onearena.report.peak import find_peak
 from onearena.results import Footprint, MethodReport
 from onearena.sizes.layout import LP64
 from onearena.sizes.method_allocator import method_allocation, resolve_temp_bytes
+from onearena.temp_planning import footprint_of, planned_region
 from onearena.timeline.build import Timeline
 
 
-def inspect_method(method: AnalysedMethod, record: Record | None) -> MethodReport:
-    """A method as it stands in a file with this record."""
+def inspect_method(
+    method: AnalysedMethod, record: Record | None, target: str | None = None
+) -> MethodReport:
+    """A method as it stands in a file with this record.
+
+    Args:
+        target: what it will run on, when that is known.
+    """
     timeline = method.timeline
     arena = arena_bytes(method.plan)
     sizes = dict(enumerate(method.plan.non_const_buffer_sizes or ()))
@@ -29,7 +36,7 @@ def inspect_method(method: AnalysedMethod, record: Record | None) -> MethodRepor
     planned_by = (f"optimized by onearena {record.tool_version}",) if record else ()
     return MethodReport(
         name=method.plan.name or "",
-        before=Footprint(arena, method.workspace_bytes),
+        before=footprint_of(method, target),
         after=None,
         lower_bound_bytes=bound,
         gap=(arena - bound) / bound if bound else 0.0,
@@ -39,10 +46,25 @@ def inspect_method(method: AnalysedMethod, record: Record | None) -> MethodRepor
         state_bytes=_state_bytes(timeline),
         optimal=arena <= bound,
         planner="as in the file",
-        peak=find_peak(timeline),
+        peak=find_peak(timeline, temp=method.temp),
         notes=(*planned_by, *pinned_notes(timeline)),
         unknown_backends=unknown_backends(method),
+        memory_bytes=_memory_bytes(method.plan),
+        region_names=region_names(record),
     )
+
+
+def region_names(record: Record | None) -> dict[int, str]:
+    """By memory_id, what the regions of a recorded memory map are called."""
+    if record is None or record.memory_map is None:
+        return {}
+    return {region.memory_id: region.name for region in record.memory_map.regions}
+
+
+def _memory_bytes(plan: ExecutionPlan) -> dict[int, int]:
+    """By memory_id, if there are several memories."""
+    used = {k: size for k, size in enumerate(plan.non_const_buffer_sizes or ()) if k and size}
+    return used if len(used) > 1 else {}
 
 
 def _state_bytes(timeline: Timeline) -> int:
@@ -59,13 +81,19 @@ def planned_report(
     best: Candidate | None,
     notes: tuple[str, ...],
     record: Record | None,
+    target: str | None,
 ) -> MethodReport:
     """A method with its plan; without one it stays as it was."""
-    before = inspect_method(method, record)
+    before = inspect_method(method, record, target)
     if best is None:
         return replace(before, after=before.before, notes=notes)
     timeline = best.draft.timeline
-    offsets = {value: best.solution.offsets[b] for b, value in enumerate(timeline.values)}
+    solution = best.solution
+    offsets = {value: solution.offsets[b] for b, value in enumerate(timeline.values)}
+    region = planned_region(method, timeline, solution, target)
+    arenas = None
+    if best.use is not None:
+        arenas = {value: solution.arenas[b] for b, value in enumerate(timeline.values)}
     return replace(
         before,
         after=best.footprint,
@@ -75,16 +103,28 @@ def planned_report(
         pinned_values=len(timeline.storage.pinned),
         optimal=best.solution.optimal,
         planner=best.solution.method,
-        peak=find_peak(timeline, offsets),
-        notes=(*notes, *_growth_notes(method, best)),
+        peak=find_peak(timeline, offsets, arenas, region),
+        notes=(*notes, *_region_notes(region), *_growth_notes(method, best, before.before)),
+        memory_map=best.use,
+        memory_bytes=_memory_bytes(best.plan),
     )
 
 
-def _growth_notes(method: AnalysedMethod, best: Candidate) -> tuple[str, ...]:
+def _region_notes(region: TempRecord | None) -> tuple[str, ...]:
+    """The stock runtime does not know of the region: its application must."""
+    if region is None:
+        return ()
+    return (
+        f"the temp allocator has its {region.size_bytes:,} B inside memory_id {region.arena}, at "
+        f"offset {region.offset:,}: the application must build it there (onearena sizes --header)",
+    )
+
+
+def _growth_notes(method: AnalysedMethod, best: Candidate, before: Footprint) -> tuple[str, ...]:
     """The runtime keeps a struct per value: on small programs that may cost more than it saves."""
     grown = _allocator_bytes(best.plan) - _allocator_bytes(method.plan)
-    saved = arena_bytes(method.plan) + method.workspace_bytes - best.footprint.total_bytes
-    if grown <= saved:
+    saved = before.total_bytes - best.footprint.total_bytes
+    if grown <= saved or best.use is not None:
         return ()
     return (
         f"the method allocator grows by {grown:,} B on a 64-bit machine, more than the {saved:,} B "

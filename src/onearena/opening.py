@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from onearena.delegates.ethosu.payload import ETHOSU_BACKEND
 from onearena.delegates.xnnpack.call import XnnpackCall, understand_call
 from onearena.delegates.xnnpack.graph import Graph, Value, index_graph
 from onearena.delegates.xnnpack.opening import OpenedPayload, open_payload
@@ -172,7 +173,7 @@ def open_method(
     for number, delegate in enumerate(plan.delegates or ()):
         payload = payloads.get(number)
         if payload is None:
-            reasons[number] = f"backend {delegate.id!r} is not known"
+            reasons[number] = _foreign_reason(delegate)
         elif payload.closed is not None or payload.payload is None:
             reasons[number] = payload.closed or "it could not be read"
         else:
@@ -191,6 +192,12 @@ def open_method(
                 del opened[call.delegate_index]
                 reasons[call.delegate_index] = f"{problem} (instruction {position})"
     return _extend(plan, payloads, opened, reasons)
+
+
+def _foreign_reason(delegate: BackendDelegate) -> str:
+    if delegate.id == ETHOSU_BACKEND:
+        return "Vela has planned what is inside"
+    return f"backend {delegate.id!r} is not known"
 
 
 def _argument_dims(plan: ExecutionPlan, args: Sequence[int]) -> dict[int, tuple[int, ...]]:

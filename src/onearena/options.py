@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from onearena.memory_map import MemoryMap
+
 
 @dataclass(frozen=True)
 class Options:
@@ -15,9 +17,12 @@ class Options:
         time_limit_s: for the search of each plan that does not reach its lower bound.
         target: what the program will run on, "cortex-m0" to "cortex-m85": it is refused when it
             gives its kernels less than they need there.
+        memory_map: the regions that planned memory may lie in; without it every tensor stays in
+            the memory that it is in. With it every method is planned anew, smaller or not.
     """
 
     open_delegates: bool = True
     reorder: bool = True
     time_limit_s: float = 0.5
     target: str | None = None
+    memory_map: MemoryMap | None = None

@@ -12,13 +12,17 @@ from onearena import __version__
 from onearena.apply import NewMethod, rewrite_file
 from onearena.candidates import Candidate, plan_method
 from onearena.cortex_m.check import check_target
+from onearena.delegates.ethosu.calls import read_delegates
 from onearena.errors import AnalysisError, UsageError, VerificationError
+from onearena.memory_map import MemoryMap
+from onearena.memory_map.check import verify_regions
 from onearena.method_report import inspect_method, planned_report
 from onearena.options import Options
 from onearena.program import (
     AnalysedMethod,
     analyse_method,
     analyse_steps,
+    recorded_temp,
 )
 from onearena.pte.container import PteFile
 from onearena.pte.reader import open_pte
@@ -26,6 +30,8 @@ from onearena.pte.writer import output_path, write_pte
 from onearena.record import MethodRecord, Record, encode_record, read_record
 from onearena.results import MethodReport, ProgramReport, VerifyReport
 from onearena.sizes.targets import find_target
+from onearena.temp_memory.demand import find_demand, target_isa
+from onearena.temp_planning import planned_region
 from onearena.verification.program import verify_methods, verify_program
 from onearena.verification.rewrite import verify_rewrite
 from onearena.verification.violation import Violation
@@ -105,9 +111,11 @@ def optimize(
         tell("reading")
         _refuse_same_file(file, output)
         if options.target is not None:
-            check_target(file, find_target(options.target).name)
+            target = find_target(options.target).name
+            options = replace(options, target=target)
+            check_target(file, target)
         record = read_record(file)
-        if record is not None and record.tool_version == __version__:
+        if record is not None and record.tool_version == __version__ and _is_done(file, options):
             return _copy(file, output, "already optimized by this version; copied as it is")
         return _optimize(file, output, options, record, tell)
 
@@ -123,21 +131,39 @@ def _optimize(
     for position, method in analysed.items():
         tell(f"planning {method.plan.name}")
         best, notes = plan_method(file, analysed, position, options)
-        reports.append(planned_report(method, best, notes, record))
+        reports.append(planned_report(method, best, notes, record, options.target))
         if best is not None:
             changed[position] = NewMethod(best.plan, best.draft.opened, method.payloads)
             name = method.plan.name or ""
-            records[name] = _method_record(method, best, records.get(name))
+            records[name] = _method_record(method, best, records.get(name), options.target)
     if not changed:
         copied = _copy(file, output, "no plan is smaller; copied as it is")
         return replace(copied, methods=tuple(reports))
-    content = encode_record(Record(__version__, records))
+    earlier_map = record.memory_map if record else None
+    content = encode_record(Record(__version__, records, options.memory_map or earlier_map))
     rewritten = rewrite_file(file, changed, content)
     tell("writing and verifying")
-    size = write_pte(rewritten, output, lambda written: _verify_written(file, analysed, written))
+    memory_map = options.memory_map
+    size = write_pte(
+        rewritten, output, lambda written: _verify_written(file, analysed, written, memory_map)
+    )
     return ProgramReport(
         file.path, os.fspath(output), tuple(reports), file.source.size_bytes, size, True
     )
+
+
+def _is_done(file: PteFile, options: Options) -> bool:
+    """False when the target decides on temp memory that was planned for none, or for another, and
+    when there is a memory map."""
+    if options.memory_map is not None:
+        return False
+    for plan in (file.program.execution_plan or ()) if options.target else ():
+        record = recorded_temp(file, plan)
+        isa, delegates = target_isa(options.target), read_delegates(file, plan)
+        wanted = find_demand(plan, delegates, isa).region
+        if wanted is not None and (record is None or record.size_bytes < wanted.size_bytes):
+            return False
+    return True
 
 
 def _refuse_same_file(file: PteFile, output: PathLike) -> None:
@@ -172,7 +198,10 @@ def _unchanged(report: MethodReport) -> MethodReport:
 
 
 def _verify_written(
-    original: PteFile, analysed: Mapping[int, AnalysedMethod], written: Path
+    original: PteFile,
+    analysed: Mapping[int, AnalysedMethod],
+    written: Path,
+    memory_map: MemoryMap | None,
 ) -> None:
     """Reads the new file back and checks it alone and against the original.
 
@@ -191,7 +220,10 @@ def _verify_written(
         for old, new in zip(analysed.values(), methods, strict=True):
             entry = record.methods.get(old.plan.name or "") if record else None
             order, views = entry.order if entry else (), old.timeline.storage.views
-            _refuse(original, verify_rewrite(old.steps, new, order, views))
+            arenas = memory_map.memory_ids if memory_map else ()
+            _refuse(original, verify_rewrite(old.steps, new, order, views, arenas))
+            if memory_map is not None:
+                _refuse(original, verify_regions(new.plan, memory_map))
 
 
 def _refuse(original: PteFile, violations: Sequence[Violation]) -> None:
@@ -200,7 +232,7 @@ def _refuse(original: PteFile, violations: Sequence[Violation]) -> None:
 
 
 def _method_record(
-    method: AnalysedMethod, best: Candidate, earlier: MethodRecord | None
+    method: AnalysedMethod, best: Candidate, earlier: MethodRecord | None, target: str | None
 ) -> MethodRecord:
     storage = best.draft.timeline.storage
     aliases = tuple(
@@ -210,13 +242,16 @@ def _method_record(
         if not storage.pinned.keys() & {group[0], value}
     )
     count = len(method.plan.values or ())
+    # what an earlier run opened stays open
+    first = earlier.opened[0] if earlier and earlier.opened[1] == count else count
     return MethodRecord(
         earlier.arena_bytes_before if earlier else method.plan.non_const_buffer_sizes or (),
         earlier.workspace_bytes_before if earlier else method.workspace_bytes,
         aliases,
         tuple(sorted(storage.state)),
-        (count, count + len(best.draft.opened.added)),
+        (first, count + len(best.draft.opened.added)),
         best.draft.order,
+        planned_region(method, best.draft.timeline, best.solution, target),
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from onearena.delegates.ethosu.calls import EthosUDelegate, call_boundaries, read_delegates
 from onearena.delegates.xnnpack.schema import XNNGraph
 from onearena.delegates.xnnpack.workspace import predict_workspace, program_workspace
 from onearena.opening import (
@@ -17,6 +18,9 @@ from onearena.opening import (
 from onearena.pte.container import PteFile
 from onearena.pte.schema import ExecutionPlan, Tensor
 from onearena.pte.tensors import tensor_bytes
+from onearena.record import TempRecord, read_record
+from onearena.temp_memory.demand import find_demand, target_isa
+from onearena.temp_memory.region import TempRegion
 from onearena.timeline.access import Memory
 from onearena.timeline.build import Timeline, build_timeline
 from onearena.timeline.steps import MethodSteps, method_steps
@@ -24,13 +28,22 @@ from onearena.timeline.steps import MethodSteps, method_steps
 
 @dataclass(frozen=True)
 class AnalysedMethod:
-    """A method as it stands in a file."""
+    """A method as it stands in a file.
+
+    Attributes:
+        payloads: of its XNNPACK delegates, by number.
+        workspace_bytes: of these, predicted.
+        ethosu: its Ethos-U delegates, by number.
+        temp: where the record says that the application's temp allocator is.
+    """
 
     plan: ExecutionPlan
     payloads: Mapping[int, DelegatePayload]
     steps: MethodSteps
     timeline: Timeline
     workspace_bytes: int
+    ethosu: Mapping[int, EthosUDelegate] = field(default_factory=dict)
+    temp: TempRecord | None = None
 
 
 def method_label(file: PteFile, plan: ExecutionPlan) -> str:
@@ -48,7 +61,7 @@ def analyse_steps(
     """
     payloads = read_payloads(file, plan)
     calls = understood_calls(plan, payloads)
-    edges = boundaries(plan, payloads)
+    edges = boundaries(plan, payloads, read_delegates(file, plan))
     return payloads, method_steps(plan, calls, method_label(file, plan), edges)
 
 
@@ -60,15 +73,41 @@ def analyse_method(file: PteFile, plan: ExecutionPlan) -> AnalysedMethod:
     """
     payloads, steps = analyse_steps(file, plan)
     graphs = {k: p.graph.source for k, p in payloads.items() if p.graph is not None}
-    return AnalysedMethod(plan, payloads, steps, build_timeline(steps), workspace_of(plan, graphs))
+    ethosu, temp = read_delegates(file, plan), recorded_temp(file, plan)
+    region = _recorded_region(plan, ethosu, temp)
+    timeline = build_timeline(steps, temp=region)
+    return AnalysedMethod(plan, payloads, steps, timeline, workspace_of(plan, graphs), ethosu, temp)
+
+
+def recorded_temp(file: PteFile, plan: ExecutionPlan) -> TempRecord | None:
+    """Where the record of a file says that a method's temp allocator is."""
+    record = read_record(file)
+    entry = record.methods.get(plan.name or "") if record else None
+    return entry.temp if entry else None
+
+
+def _recorded_region(
+    plan: ExecutionPlan, ethosu: Mapping[int, EthosUDelegate], temp: TempRecord | None
+) -> TempRegion | None:
+    """A region as the record has it; None without one, and when nothing uses it."""
+    if temp is None:
+        return None
+    region = find_demand(plan, ethosu, target_isa(temp.target)).region
+    return replace(region, arena=temp.arena, size_bytes=temp.size_bytes) if region else None
 
 
 def boundaries(
-    plan: ExecutionPlan, payloads: Mapping[int, DelegatePayload]
+    plan: ExecutionPlan,
+    payloads: Mapping[int, DelegatePayload],
+    ethosu: Mapping[int, EthosUDelegate] | None = None,
 ) -> dict[int, tuple[tuple[int, ...], tuple[int, ...]]]:
     """By instruction of a call that stays closed, the values it reads and writes, where its
-    payload tells."""
-    result: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+    payload tells.
+
+    Args:
+        payloads, ethosu: by delegate, of XNNPACK and of Ethos-U.
+    """
+    result = dict(call_boundaries(plan, ethosu or {}))
     for position, call in delegate_calls(plan):
         payload = payloads.get(call.delegate_index)
         args = call.args or ()
@@ -100,7 +139,8 @@ def unknown_backends(method: AnalysedMethod) -> tuple[str, ...]:
         dict.fromkeys(
             delegates[number].id or "delegate"
             for number in sorted(called)
-            if number not in method.payloads or method.payloads[number].graph is None
+            if (number not in method.payloads or method.payloads[number].graph is None)
+            and (number not in method.ethosu or method.ethosu[number].payload is None)
         )
     )
 

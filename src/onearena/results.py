@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from onearena.memory_map.use import MapUse
 from onearena.verification.violation import Violation
 
 
@@ -16,16 +18,18 @@ class Footprint:
         arena_bytes: sum of the planned arenas.
         workspace_bytes: predicted workspace of its XNNPACK delegates, shared as by default.
         workspace_measured_bytes: what the installed runtime allocated; None when not measured.
+        temp_bytes: temp memory beside the arenas, of Cortex-M and Ethos-U programs.
     """
 
     arena_bytes: int
     workspace_bytes: int
     workspace_measured_bytes: int | None = None
+    temp_bytes: int = 0
 
     @property
     def total_bytes(self) -> int:
-        """Both together."""
-        return self.arena_bytes + self.workspace_bytes
+        """All together."""
+        return self.arena_bytes + self.workspace_bytes + self.temp_bytes
 
     def to_json(self) -> dict[str, Any]:
         """The stable keys of the command line's JSON."""
@@ -34,6 +38,8 @@ class Footprint:
             "workspace_bytes": self.workspace_bytes,
             "total_bytes": self.total_bytes,
         }
+        if self.temp_bytes:
+            result["temp_bytes"] = self.temp_bytes
         if self.workspace_measured_bytes is not None:
             result["workspace_measured_bytes"] = self.workspace_measured_bytes
         return result
@@ -98,6 +104,9 @@ class MethodReport:
         state_bytes: bytes that survive from run to run.
         notes: what was left alone, and why.
         unknown_backends: delegates whose own memory is not known, and not counted.
+        memory_map: the regions it was planned into; None without a map.
+        memory_bytes: of a method that has several memories, the size by memory_id.
+        region_names: by memory_id, what the file's record calls them.
     """
 
     name: str
@@ -114,6 +123,9 @@ class MethodReport:
     peak: Peak | None
     notes: tuple[str, ...]
     unknown_backends: tuple[str, ...] = ()
+    memory_map: MapUse | None = None
+    memory_bytes: Mapping[int, int] = field(default_factory=dict)
+    region_names: Mapping[int, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The stable keys of the command line's JSON."""
@@ -133,6 +145,12 @@ class MethodReport:
             notes=list(self.notes),
             unknown_backends=list(self.unknown_backends),
         )
+        if self.memory_map is not None:
+            result["memory_map"] = self.memory_map.to_json()
+        if self.memory_bytes:
+            result["memory_bytes"] = {str(k): size for k, size in self.memory_bytes.items()}
+        if self.region_names:
+            result["region_names"] = {str(k): name for k, name in self.region_names.items()}
         return result
 
 

@@ -91,14 +91,15 @@ def test_parts_that_are_written_together(split: str, swapped: bool) -> None:
         places.reverse()
     parts = [space.view(whole, *dims, at=at) for at in places]
     outs = method.tensor_list(*parts)
+    arguments: tuple[int, ...]
     if split == "sizes":
         sizes = method.int_list(2, 2)
-        arguments = ("aten::split_with_sizes_copy.out", whole, sizes, method.integer(0))
+        name, arguments = "split_with_sizes_copy.out", (whole, sizes, method.integer(0))
     elif split == "even":
-        arguments = ("aten::split_copy.Tensor_out", whole, method.integer(2), method.integer(0))
+        name, arguments = "split_copy.Tensor_out", (whole, method.integer(2), method.integer(0))
     else:
-        arguments = ("aten::unbind_copy.int_out", whole, method.integer(0))
-    method.call(*arguments, outs, outs)
+        name, arguments = "unbind_copy.int_out", (whole, method.integer(0))
+    method.call(f"aten::{name}", *arguments, outs, outs)
     for part in parts:
         method.output(space.kernel("aten::exp.out", part, dims=dims))
     assert is_safe(program(method)) == (not swapped)

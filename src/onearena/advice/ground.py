@@ -11,12 +11,10 @@ from onearena.errors import PlanError
 from onearena.options import Options
 from onearena.planners import plan as plan_problem
 from onearena.problem import Problem
-from onearena.program import (
-    AnalysedMethod,
-    arena_bytes,
-)
+from onearena.program import AnalysedMethod
 from onearena.pte.container import PteFile
 from onearena.results import Footprint
+from onearena.temp_planning import footprint_of
 from onearena.timeline.build import Timeline
 from onearena.timeline.steps import MethodSteps
 
@@ -81,5 +79,5 @@ def find_ground(
     best, failures = best_candidate(method, drafts(file, analysed, position, options), options)
     if best is None:
         return failures[-1]
-    before = Footprint(arena_bytes(method.plan), method.workspace_bytes)
+    before = footprint_of(method, options.target)
     return Ground(method, before, best.draft, best, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,13 @@ def add_parser(subparsers: Any) -> None:
         help="cortex-m0 to cortex-m85: refuse a program whose kernels need more there than it "
         "gives them",
     )
+    parser.add_argument(
+        "--memory",
+        metavar="MAP",
+        help="name:capacity:memory_id[:cost] of every region, with commas between, the fastest "
+        "first, such as dtcm:64K:1,sram:512K:2: plan into these memories, what is accessed most "
+        "into the fastest",
+    )
     add_time_limit(parser, Options.time_limit_s)
     parser.add_argument(
         "--report", metavar="HTML", help="also write a report of the memory before and after"
@@ -44,18 +52,30 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
+    from onearena.memory_map import parse_memory_map
+    from onearena.memory_map.misfit import DoesNotFitError
     from onearena.pipeline import optimize
     from onearena.report.compared_page import write_compared
+    from onearena.report.plain import plain
     from onearena.report.text import program_text
 
+    memory_map = None if args.memory is None else parse_memory_map(args.memory)
     progress = Progress(args.program, enabled=not args.json)
-    options = Options(not args.closed, not args.keep_order, args.time_limit, args.target)
+    options = Options(
+        not args.closed, not args.keep_order, args.time_limit, args.target, memory_map
+    )
     try:
         page = _page(args)
         report = optimize(args.program, args.output, options, progress)
         if page is not None:
             progress("reporting")
             write_compared(args.program, args.output, page)
+    except DoesNotFitError as error:
+        progress.close()
+        print(f"onearena: {plain(str(error))}", file=sys.stderr)
+        if args.json:
+            print_json(error.misfit.to_json())
+        return 1
     finally:
         progress.close()
     if args.json:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from onearena.pte.tensors import ScalarType, is_dynamic
+from onearena.record import TempRecord
 from onearena.results import LiveTensor, Peak
-from onearena.summary.blocks import live_bytes
+from onearena.summary.blocks import live_bytes, temp_pieces
 from onearena.summary.model import Rectangle
 from onearena.timeline.build import Timeline
 from onearena.timeline.steps import where_text
@@ -14,19 +15,28 @@ from onearena.timeline.steps import where_text
 MAX_TENSORS = 10
 
 
-def find_peak(timeline: Timeline, offsets: Mapping[int, int] | None = None) -> Peak | None:
+def find_peak(
+    timeline: Timeline,
+    offsets: Mapping[int, int] | None = None,
+    arenas: Mapping[int, int] | None = None,
+    temp: TempRecord | None = None,
+) -> Peak | None:
     """The step at which most bytes of an arena are taken; None when the method plans nothing.
 
     Args:
-        offsets: by value, where it lies; as in the file, if there are none.
+        offsets, arenas: by value, where it lies; as in the file, if there are none.
+        temp: where the temp region lies, if there is one.
     """
     storage, method = timeline.storage, timeline.method
     where = offsets or {value: memory.start for value, memory in storage.memories.items()}
+    lies_in = arenas or {value: memory.arena for value, memory in storage.memories.items()}
     pieces = [
-        (memory.arena, Rectangle(i.start, i.end, where[value], where[value] + memory.size_bytes))
+        (lies_in[value], Rectangle(i.start, i.end, where[value], where[value] + memory.size_bytes))
         for value, memory in storage.memories.items()
         for i in storage.lifetimes[value]
     ]
+    region = temp_pieces(timeline, temp)
+    pieces += region
     curves = live_bytes(pieces, len(method.steps))
     arena = max(curves, key=lambda a: max(curves[a], default=0), default=None)
     if arena is None or not any(curves[arena]):
@@ -35,8 +45,9 @@ def find_peak(timeline: Timeline, offsets: Mapping[int, int] | None = None) -> P
     step = curves[arena].index(bytes_)
     alive = (
         value
-        for value, memory in storage.memories.items()
-        if memory.arena == arena and any(i.start <= step < i.end for i in storage.lifetimes[value])
+        for value in storage.memories
+        if lies_in[value] == arena
+        and any(i.start <= step < i.end for i in storage.lifetimes[value])
     )
     tensors = tuple(
         LiveTensor(value, storage.memories[value].size_bytes, _describe(timeline, value))
@@ -45,6 +56,8 @@ def find_peak(timeline: Timeline, offsets: Mapping[int, int] | None = None) -> P
     at = method.steps[step]
     node = at.node.index if at.node is not None else None
     where_it_is = where_text(at.instruction, len(method.instructions), at.label, node)
+    if temp is not None and any(a == arena and r.start <= step < r.end for a, r in region):
+        where_it_is += f", with {temp.size_bytes:,} B of temp memory"
     return Peak(where_it_is, bytes_, tensors)
 
 

@@ -57,7 +57,11 @@ def _rows(log: RunnerLog) -> Iterable[tuple[str, str]]:
     if log.fast:
         yield "planned in the fast pool", f"{log.fast:,}"
     size = log.temp.size_bytes
-    yield "temp_allocator, needed", _UNKNOWN if size is None else f"{size:,}"
+    if log.is_temp_planned:
+        yield "temp_allocator, needed", "0"
+        yield "  built inside planned memory", f"{size:,}"
+    else:
+        yield "temp_allocator, needed", _UNKNOWN if size is None else f"{size:,}"
 
 
 def _notes(log: RunnerLog) -> Iterable[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from onearena import __version__
 from onearena.errors import UsageError
+from onearena.report.temp_construction import construction
 from onearena.sizes.results import MethodPools, Place, Pool, ProgramPools
 
 _WIDTH = 98
@@ -50,6 +51,9 @@ def sizes_header(pools: ProgramPools, header_name: str) -> str:
     for method, macros in groups:
         lines += ["", _comment([f"Method {method.name}.", *_notes(method)])]
         lines += [macro.line() for macro in macros]
+        if method.temp_region is not None:
+            prefix = f"{_PREFIX}_{_identifier(method)}"
+            lines += ["", *construction(method.temp_region, method.arenas, prefix)]
     return "\n".join([*lines, "", f"#endif /* {guard} */", ""])
 
 
@@ -60,6 +64,11 @@ def _macros(method: MethodPools, name: str) -> Iterable[_Macro]:
     yield _Macro(f"{prefix}_TEMP_ALLOCATOR_BYTES", method.temp)
     for arena in method.arenas:
         yield _Macro(f"{prefix}_ARENA_{arena.memory_id}_BYTES", Pool.known(arena.size_bytes))
+    region = method.temp_region
+    if region is not None:
+        yield _Macro(f"{prefix}_TEMP_REGION_MEMORY_ID", Pool.known(region.memory_id))
+        yield _Macro(f"{prefix}_TEMP_REGION_OFFSET", Pool.known(region.offset))
+        yield _Macro(f"{prefix}_TEMP_REGION_BYTES", Pool.known(region.size_bytes))
     for kind, tensors in (("INPUT", method.inputs), ("OUTPUT", method.outputs)):
         for position in dict.fromkeys(
             tensor.position for tensor in tensors if tensor.place is Place.APPLICATION
@@ -88,8 +97,17 @@ def _opening(pools: ProgramPools) -> list[str]:
         "METHOD_ALLOCATOR: with a temp allocator of TEMP_ALLOCATOR bytes or more; _ALONE: when "
         "the runtime gets no temp allocator. ARENA_n: planned memory of memory_id n. INPUT_n, "
         "OUTPUT_n: buffers that the application must bring.",
+        *_region_opening(pools),
         *(f"Assumed: {note}." for note in pools.notes),
     ]
+
+
+def _region_opening(pools: ProgramPools) -> Iterable[str]:
+    if any(method.temp_region for method in pools.methods):
+        yield (
+            "TEMP_REGION: bytes of planned memory that no tensor uses while an instruction takes "
+            "temp memory. The temp allocator must be built there, and be no larger."
+        )
 
 
 def _comment(paragraphs: Iterable[str]) -> str:

@@ -32,9 +32,13 @@ def _block(title: str, rows: Iterable[Row], notes: Iterable[str]) -> str:
 
 def _method_rows(method: MethodPools) -> Iterable[Row]:
     yield _pool_row("method allocator", method.method_allocator)
-    yield _pool_row("temp allocator", method.temp)
+    if method.temp_region is None:
+        yield _pool_row("temp allocator", method.temp)
     for arena in method.arenas:
         yield _row(f"planned memory, memory_id {arena.memory_id}", arena.size_bytes)
+        region = method.temp_region
+        if region is not None and region.memory_id == arena.memory_id:
+            yield _row(f"  in it at offset {region.offset:,}, temp allocator", region.size_bytes)
     if method.application.size_bytes != 0:
         yield from _interface_rows(method)
     yield _pool_row("together", method.total)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from onearena.memory_map.use import MapUse
 from onearena.report.plain import plain
 from onearena.results import Footprint, MethodReport, Peak, ProgramReport, VerifyReport
 
@@ -60,7 +61,13 @@ def _method_lines(method: MethodReport) -> Iterable[str]:
     if method.unknown_backends:
         names = ", ".join(map(plain, method.unknown_backends))
         yield f"  not counted: what {names} allocates by itself, which is unknown"
+    if method.memory_map is not None:
+        yield from _region_lines(method.memory_map)
+    elif method.memory_bytes:
+        yield _indent(table([["memory_id", "bytes"], *_memory_rows(method)]))
     scope = "" if method.after else ", calls as they stand"
+    if method.memory_map is not None:
+        scope = "s, regions as chosen"
     yield (
         f"  lower bound of the arena{scope}  {method.lower_bound_bytes:,} B  (gap {method.gap:.2%}"
         f"{', proven optimal' if method.optimal else ''})"
@@ -83,9 +90,12 @@ def _footprint_rows(before: Footprint, after: Footprint | None) -> list[list[str
     for label, name in (
         ("arena (planned)", "arena_bytes"),
         ("XNNPACK workspace (predicted)", "workspace_bytes"),
+        ("temp memory beside it", "temp_bytes"),
         ("total", "total_bytes"),
     ):
         old = getattr(before, name)
+        if name == "temp_bytes" and not old:
+            continue
         row = [label, f"{old:,}"]
         if after is not None:
             new = getattr(after, name)
@@ -94,6 +104,29 @@ def _footprint_rows(before: Footprint, after: Footprint | None) -> list[list[str
     if before.workspace_measured_bytes is not None:
         rows.insert(3, ["XNNPACK workspace (measured)", f"{before.workspace_measured_bytes:,}"])
     return rows
+
+
+def _memory_rows(method: MethodReport) -> Iterable[list[str]]:
+    for memory_id, size in method.memory_bytes.items():
+        name = method.region_names.get(memory_id)
+        yield [f"{memory_id} ({plain(name)})" if name else str(memory_id), f"{size:,}"]
+
+
+def _region_lines(use: MapUse) -> Iterable[str]:
+    rows = [["region", "memory_id", "bytes", "capacity", "lower bound", "tensors", "accesses"]]
+    for region in use.regions:
+        numbers = (
+            region.size_bytes,
+            region.capacity_bytes,
+            region.lower_bound_bytes,
+            region.tensors,
+            region.access_bytes,
+        )
+        cells = [f"{number:,}" for number in numbers]
+        rows.append([plain(region.name), str(region.memory_id), *cells])
+    yield _indent(table(rows))
+    proof = "proven least" if use.is_cheapest else f"at least {use.access_cost_bound:,}"
+    yield f"  cost of the accesses  {use.access_cost:,}  ({proof}, gap {use.gap:.2%})"
 
 
 def _peak_lines(peak: Peak) -> Iterable[str]:

@@ -109,6 +109,11 @@ def _planned(method: MethodSummary) -> Iterator[TotalRow]:
     )
 
 
+def _temp_label(pools: MethodPools | None) -> str:
+    region = pools.temp_region if pools else None
+    return f"temp allocator in arena {region.memory_id}" if region else "temp allocator"
+
+
 def _workspaces(method: MethodSummary) -> Iterator[TotalRow]:
     if not method.calls_delegates:
         return
@@ -133,7 +138,7 @@ def _pools(method: MethodSummary, pools: Sequence[ProgramPools]) -> Iterator[Tot
 
 def _method_pools(where: str, pools: MethodPools | None) -> Iterator[TotalRow]:
     for label, pool in (
-        (f"temp allocator, {where}", pools.temp if pools else None),
+        (f"{_temp_label(pools)}, {where}", pools.temp if pools else None),
         (f"method allocator, {where}", pools.method_allocator if pools else None),
     ):
         yield TotalRow(label, pool.size_bytes if pool else None, _pool_note(pool))

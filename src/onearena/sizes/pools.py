@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from onearena.cortex_m.cores import isa_of
+from onearena.delegates.ethosu.calls import read_delegates
 from onearena.delegates.xnnpack.schema import XNNGraph
 from onearena.delegates.xnnpack.workspace import (
     SharingMode,
@@ -14,10 +15,11 @@ from onearena.delegates.xnnpack.workspace import (
 )
 from onearena.errors import AnalysisError, OnearenaError
 from onearena.opening import XNNPACK_BACKEND, delegate_calls, read_payloads
-from onearena.program import method_label
+from onearena.program import method_label, recorded_temp
 from onearena.pte.container import PteFile
 from onearena.pte.schema import ExecutionPlan, Tensor
 from onearena.pte.tensors import tensor_bytes
+from onearena.record import TempRecord
 from onearena.sizes.files import file_sizes
 from onearena.sizes.method_allocator import (
     MethodAllocation,
@@ -32,10 +34,13 @@ from onearena.sizes.results import (
     Place,
     Pool,
     ProgramPools,
+    TempPlace,
     Workspace,
 )
 from onearena.sizes.targets import HOST64, Target
 from onearena.sizes.temp import TempUse, temp_uses
+from onearena.temp_memory.demand import target_isa
+from onearena.temp_memory.takes import TempTake, temp_takes
 from onearena.timeline.roles import tensors_in
 
 __all__ = ["MethodPools", "Pool", "ProgramPools", "program_pools"]
@@ -72,7 +77,10 @@ def _method(file: PteFile, plan: ExecutionPlan, target: Target) -> MethodPools:
     try:
         arenas = _arenas(plan)
         resolve = resolve_temp_bytes(plan, target.abi)
-        uses = temp_uses(plan, isa_of(target.name))
+        record = recorded_temp(file, plan)
+        takes = _takes(file, plan, target, record)
+        region = _region(arenas, takes, target, record) if record else None
+        uses = temp_uses(takes)
         inputs = tuple(_interface(plan, plan.inputs or (), frozenset()))
         taken = frozenset(tensor.value for tensor in inputs)
         outputs = tuple(_interface(plan, plan.outputs or (), taken))
@@ -83,7 +91,7 @@ def _method(file: PteFile, plan: ExecutionPlan, target: Target) -> MethodPools:
                 temp,
                 merges_data=file.program.named_data is not None and _needs_data_file(plan),
             )
-            for temp in (max(resolve, 1), None)
+            for temp in (region.size_bytes if region else max(resolve, 1), None)
         )
         workspace = _workspace(file, plan, target)
     except AnalysisError as error:
@@ -93,13 +101,47 @@ def _method(file: PteFile, plan: ExecutionPlan, target: Target) -> MethodPools:
         method_allocator=_allocator_pool(with_temp, target),
         method_allocator_alone=_allocator_pool(alone, target),
         resolve_temp_bytes=resolve,
-        temp=_temp_pool(resolve, uses),
+        temp=Pool.known(region.size_bytes) if region else _temp_pool(resolve, uses),
         temp_uses=uses,
         arenas=arenas,
         inputs=inputs,
         outputs=outputs,
         workspace=workspace,
+        temp_region=region,
     )
+
+
+def _takes(
+    file: PteFile, plan: ExecutionPlan, target: Target, record: TempRecord | None
+) -> tuple[TempTake, ...]:
+    """What takes temp memory on the target; a host stands for what the program was planned for."""
+    isa = isa_of(target.name)
+    if isa is None and record is not None:
+        isa = target_isa(record.target)
+    return temp_takes(plan, read_delegates(file, plan), isa)
+
+
+def _region(
+    arenas: Iterable[Arena], takes: Iterable[TempTake], target: Target, record: TempRecord
+) -> TempPlace:
+    """The recorded region.
+
+    Raises:
+        AnalysisError: it does not lie in planned memory, or is too small on the target.
+    """
+    end = record.offset + record.size_bytes
+    if not any(arena.memory_id == record.arena and end <= arena.size_bytes for arena in arenas):
+        raise AnalysisError(f"its temp region lies outside of memory_id {record.arena}")
+    for take in takes:
+        where = f"instruction {take.instruction}: {take.name}"
+        if take.size_bytes is None:
+            raise AnalysisError(f"{where} may not fit into the temp region: {take.note}")
+        if take.size_bytes > record.size_bytes:
+            raise AnalysisError(
+                f"{where} takes {take.size_bytes:,} B on {target.name}, the temp region has "
+                f"{record.size_bytes:,} B: optimize the program for this target"
+            )
+    return TempPlace(record.arena, record.offset, record.size_bytes)
 
 
 def _arenas(plan: ExecutionPlan) -> tuple[Arena, ...]:

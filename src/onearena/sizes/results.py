@@ -40,6 +40,25 @@ class Pool:
 
 
 @dataclass(frozen=True)
+class TempPlace:
+    """Where the temp allocator is to be built, inside planned memory.
+
+    Attributes:
+        memory_id: of the arena.
+        offset: in the arena, a multiple of 16; the arena itself must be aligned to 16 too.
+        size_bytes: of the region.
+    """
+
+    memory_id: int
+    offset: int
+    size_bytes: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The stable keys of the command line's JSON."""
+        return {"memory_id": self.memory_id, "offset": self.offset, "bytes": self.size_bytes}
+
+
+@dataclass(frozen=True)
 class Arena:
     """A planned buffer (`non_const_buffer_sizes[memory_id]`)."""
 
@@ -120,11 +139,14 @@ class MethodPools:
         method_allocator_alone: the same when the application gives no temp allocator.
         resolve_temp_bytes: what looking up kernels takes from the temp allocator while the
             method loads; if it is smaller, the method allocator pays.
-        temp: the temp allocator: the largest of `resolve_temp_bytes` and `temp_uses`.
+        temp: the temp allocator: the largest of `resolve_temp_bytes` and `temp_uses`, or as large
+            as its region.
         temp_uses: what takes temp memory while the method runs, each by itself.
         arenas: the planned memory, by memory_id.
         inputs, outputs: the tensors at the method's border.
         workspace: beside the pools: what XNNPACK delegates allocate.
+        temp_region: where the temp allocator is to be built when it was planned with the tensors;
+            then it needs no pool of its own.
     """
 
     name: str
@@ -137,6 +159,7 @@ class MethodPools:
     inputs: tuple[InterfaceTensor, ...]
     outputs: tuple[InterfaceTensor, ...]
     workspace: Workspace
+    temp_region: TempPlace | None = None
 
     @property
     def method_allocator_bytes(self) -> int | None:
@@ -169,7 +192,9 @@ class MethodPools:
     @property
     def total(self) -> Pool:
         """The pools that the application sets aside, together; workspaces are not among them."""
-        parts = (self.method_allocator, self.temp, self.application)
+        parts = [self.method_allocator, self.application]
+        if self.temp_region is None:
+            parts.append(self.temp)
         known = self.arena_bytes + sum(pool.at_least_bytes for pool in parts)
         if any(pool.size_bytes is None for pool in parts):
             return Pool(None, known, ("a pool is not known",))
@@ -184,6 +209,7 @@ class MethodPools:
             "temp_allocator": {
                 **self.temp.to_json(),
                 "resolve_bytes": self.resolve_temp_bytes,
+                **({"region": self.temp_region.to_json()} if self.temp_region else {}),
                 "uses": [
                     {"name": use.name, "bytes": use.size_bytes, "note": use.note}
                     for use in self.temp_uses

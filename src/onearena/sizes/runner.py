@@ -62,6 +62,7 @@ class RunnerLog:
         executor: `method_allocator_executor`, what running takes: nothing.
         fast: planned memory in the pool of its own.
         temp: what the temp allocator must have.
+        is_temp_planned: whether that is part of `planned`, or of `fast`.
         scratch: of `planned`, the most that the scratch of one instruction takes.
         is_old: counted as ExecuTorch 1.1 to 1.3 do, whose operators the program calls.
         is_exact: whether `loaded` is known.
@@ -79,6 +80,7 @@ class RunnerLog:
     scratch: int
     is_old: bool
     is_exact: bool
+    is_temp_planned: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The stable keys of the command line's JSON."""
@@ -127,7 +129,7 @@ def _log(program: int, plan: ExecutionPlan, pools: MethodPools, target: Target) 
         elif arena.size_bytes:
             cursor.take(Layout(arena.size_bytes, _PLANNED_ALIGNMENT))
     planned = cursor.used_bytes
-    temp = max(pools.temp.at_least_bytes, 1)
+    temp = pools.temp.at_least_bytes if pools.temp_region else max(pools.temp.at_least_bytes, 1)
     found = method_allocation(plan, target.abi, temp, cursor=cursor)
     loaded = cursor.used_bytes
     cursor.take(target.abi.evalue, len(plan.inputs or ()))
@@ -144,6 +146,7 @@ def _log(program: int, plan: ExecutionPlan, pools: MethodPools, target: Target) 
         scratch=max(_scratch_bytes(plan), default=0),
         is_old=is_old,
         is_exact=not found.unknown_backends,
+        is_temp_planned=pools.temp_region is not None,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from onearena.lifetime import Interval, merge
+from onearena.record import TempRecord
 from onearena.summary.model import Rectangle
 from onearena.timeline.build import Timeline
 from onearena.timeline.storage import Storage
@@ -62,6 +63,16 @@ def _append(found: list[Rectangle], new: Rectangle) -> None:
             found[position] = Rectangle(old.start, new.end, old.low, old.high)
             return
     found.append(new)
+
+
+def temp_pieces(timeline: Timeline, temp: TempRecord | None) -> list[tuple[int, Rectangle]]:
+    """(arena, rectangle) of the temp region wherever it is used; nothing without one."""
+    number = timeline.temp_buffer
+    if temp is None or number is None:
+        return []
+    low, high = temp.offset, temp.offset + temp.size_bytes
+    lives = timeline.problem.buffers[number].lifetime
+    return [(temp.arena, Rectangle(life.start, life.end, low, high)) for life in lives]
 
 
 def live_bytes(

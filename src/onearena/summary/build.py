@@ -18,8 +18,8 @@ from onearena.pte.schema import (
     Tensor,
 )
 from onearena.pte.tensors import ScalarType, is_dynamic, tensor_bytes
-from onearena.record import Record, read_record
-from onearena.summary.blocks import live_bytes, rectangles, value_blocks
+from onearena.record import Record, TempRecord, read_record
+from onearena.summary.blocks import live_bytes, rectangles, temp_pieces, value_blocks
 from onearena.summary.delegates import delegate_summaries, workspace
 from onearena.summary.model import (
     ArenaSummary,
@@ -90,7 +90,7 @@ def summarize_method(file: PteFile, method: AnalysedMethod, record: Record | Non
     tensors, blocks = _tensors_and_blocks(timeline, inner)
     delegates = delegate_summaries(file, method, inner)
     steps = tuple(_step(method, number, step) for number, step in enumerate(timeline.method.steps))
-    arenas = _arenas(timeline, blocks)
+    arenas = _arenas(timeline, blocks, method.temp)
     return MethodSummary(
         name=name,
         steps=steps,
@@ -103,7 +103,7 @@ def summarize_method(file: PteFile, method: AnalysedMethod, record: Record | Non
         unplanned=_unplanned(timeline.method),
         state_bytes=_state_bytes(blocks),
         optimized_by=record.tool_version if record and entry else None,
-        notes=tuple(_notes(arenas)),
+        notes=(*_notes(arenas), *_temp_notes(method.temp)),
     )
 
 
@@ -114,6 +114,14 @@ def _notes(arenas: tuple[ArenaSummary, ...]) -> Iterable[str]:
                 f"arena {arena.memory_id} holds separate copies where operators could work in "
                 "place; the lower bound counts them once"
             )
+
+
+def _temp_notes(temp: TempRecord | None) -> Iterable[str]:
+    if temp is not None:
+        yield (
+            f"arena {temp.arena} holds the temp allocator: {temp.size_bytes:,} B at offset "
+            f"{temp.offset:,}"
+        )
 
 
 # -- steps ------------------------------------------------------------------------------------
@@ -244,9 +252,12 @@ def value_name(method: MethodSteps, value: int) -> str:
 # -- sums -------------------------------------------------------------------------------------
 
 
-def _arenas(timeline: Timeline, blocks: tuple[Block, ...]) -> tuple[ArenaSummary, ...]:
+def _arenas(
+    timeline: Timeline, blocks: tuple[Block, ...], temp: TempRecord | None
+) -> tuple[ArenaSummary, ...]:
     method = timeline.method
-    pieces = ((block.arena, piece) for block in blocks for piece in block.rectangles)
+    pieces = [(block.arena, piece) for block in blocks for piece in block.rectangles]
+    pieces += temp_pieces(timeline, temp)
     live = live_bytes(pieces, len(method.steps))
     nothing = (0,) * len(method.steps)
     sizes = dict(enumerate(method.plan.non_const_buffer_sizes or ()))

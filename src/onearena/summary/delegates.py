@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onearena.delegates.ethosu.payload import ETHOSU_BACKEND, EthosUPayload
 from onearena.delegates.xnnpack.workspace import indirection_bytes, predict_workspace
 from onearena.errors import FormatError
 from onearena.flatbuf.data import data_size
@@ -26,16 +27,38 @@ def delegate_summaries(
         calls.setdefault(call.delegate_index, []).append(position)
         if inner.intersection(call.args or ()):
             opened.add(call.delegate_index)
-    return tuple(
-        _summary(
-            file,
-            number,
-            delegate,
-            tuple(calls.get(number, ())),
-            method.payloads.get(number),
-            number in opened,
-        )
-        for number, delegate in enumerate(method.plan.delegates or ())
+    found: list[DelegateSummary] = []
+    for number, delegate in enumerate(method.plan.delegates or ()):
+        where, payload = tuple(calls.get(number, ())), method.payloads.get(number)
+        ethosu = method.ethosu.get(number)
+        if ethosu is not None and ethosu.payload is not None:
+            found.append(_ethosu(file, number, method, where, ethosu.payload))
+        else:
+            found.append(_summary(file, number, delegate, where, payload, number in opened))
+    return tuple(found)
+
+
+def _ethosu(
+    file: PteFile,
+    number: int,
+    method: AnalysedMethod,
+    calls: tuple[int, ...],
+    payload: EthosUPayload,
+) -> DelegateSummary:
+    """Its scratch comes from the temp allocator: beside the arenas, if it has no region there."""
+    data = payload_data(file, (method.plan.delegates or ())[number])
+    return DelegateSummary(
+        number=number,
+        backend=ETHOSU_BACKEND,
+        calls=calls,
+        is_opened=False,
+        closed="Vela has planned what is inside",
+        payload_bytes=None if data is None else data_size(data),
+        nodes=None,
+        workspace_bytes=payload.scratch_bytes if method.temp is None else 0,
+        indirection_bytes=0,
+        weights_bytes=payload.weight_bytes,
+        notes=(),
     )
 
 
@@ -86,5 +109,7 @@ def workspace(delegates: tuple[DelegateSummary, ...]) -> Workspace:
     if unknown:
         return Workspace(None, None, None, tuple(unknown))
     sizes = [d.workspace_bytes or 0 for d in called if d.backend == XNNPACK_BACKEND]
-    shared = max(sizes, default=0)
-    return Workspace(sum(sizes), shared, shared, ())
+    # whatever the mode, calls that use the temp allocator use it one after the other
+    temp = max((d.workspace_bytes or 0 for d in called if d.backend == ETHOSU_BACKEND), default=0)
+    shared = max(sizes, default=0) + temp
+    return Workspace(sum(sizes) + temp, shared, shared, ())

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from onearena.cortex_m.schemas import NAMESPACE as CORTEX_M
-from onearena.lifetime import Interval
+from onearena.delegates.ethosu.payload import ETHOSU_BACKEND
+from onearena.lifetime import Interval, merge
 from onearena.problem import Buffer, Member, Problem
+from onearena.temp_memory.region import ALIGNMENT as TEMP_ALIGNMENT
+from onearena.temp_memory.region import TempRegion
 from onearena.timeline.access import Memory
 from onearena.timeline.sharing import sharing_pairs
 from onearena.timeline.steps import MethodSteps
@@ -29,9 +32,10 @@ class Timeline:
         method: the steps.
         storage: the planned values with their lifetimes.
         added: values that opening added to the method.
-        values: by buffer id of `problem`, the method's value; reserved bytes come last and
-            have none.
+        values: by buffer id of `problem`, the method's value; reserved bytes and the temp region
+            come last and have none.
         problem: the planning problem.
+        temp_buffer: the buffer id of the temp region, when there is one.
     """
 
     method: MethodSteps
@@ -39,6 +43,7 @@ class Timeline:
     added: frozenset[int]
     values: tuple[int, ...]
     problem: Problem
+    temp_buffer: int | None = None
 
     @cached_property
     def buffer_of(self) -> Mapping[int, int]:
@@ -52,6 +57,7 @@ def build_timeline(
     reserved: Sequence[Memory] = (),
     pin_state: bool = False,
     storage: Storage | None = None,
+    temp: TempRegion | None = None,
 ) -> Timeline:
     """Builds the timeline of a method.
 
@@ -61,6 +67,7 @@ def build_timeline(
         pin_state: state, and memory that the method does not touch, keep their offsets (other
             methods may know them by their addresses).
         storage: what was found in the original order, when `method` has another one.
+        temp: a region to be planned for what instructions take while they run.
     """
     storage = restage(storage, method) if storage else analyse_storage(method, added)
     fixed = set(storage.pinned)
@@ -81,6 +88,10 @@ def build_timeline(
                 len(buffers), memory.size_bytes, 1, memory.arena, whole, memory.start, "reserved"
             )
         )
+    temp_buffer = None
+    if temp is not None:
+        temp_buffer = len(buffers)
+        buffers.append(_temp_buffer(method, temp, temp_buffer))
     number_of = {value: number for number, value in enumerate(values)}
     groups = _groups(storage, number_of, fixed) + _fixed_groups(buffers)
     pairs = tuple(
@@ -90,7 +101,15 @@ def build_timeline(
         and buffers[number_of[first]].size_bytes == buffers[number_of[second]].size_bytes
     )
     problem = Problem(tuple(buffers), groups, tuple(dict.fromkeys(pairs)))
-    return Timeline(method, storage, added, values, problem)
+    return Timeline(method, storage, added, values, problem, temp_buffer)
+
+
+def _temp_buffer(method: MethodSteps, temp: TempRegion, number: int) -> Buffer:
+    """Alive at the steps of the instructions that use it, and nowhere in between."""
+    first = method.first_step
+    life = merge(Interval(first[k], first[k + 1]) for k in temp.instructions)
+    name = "temp region"
+    return Buffer(number, temp.size_bytes, TEMP_ALIGNMENT, temp.arena, life, None, name)
 
 
 def _group_deltas(storage: Storage, fixed: Iterable[int]) -> dict[int, int]:
@@ -108,6 +127,7 @@ def large_alignment(method: MethodSteps) -> int:
     """The alignment of large values: on a microcontroller every byte is bought."""
     operators = method.plan.operators or ()
     is_small = any((operator.name or "").startswith(CORTEX_M) for operator in operators)
+    is_small |= any(delegate.id == ETHOSU_BACKEND for delegate in method.plan.delegates or ())
     return SMALL_ALIGNMENT if is_small else LARGE_ALIGNMENT
 
 

@@ -128,6 +128,9 @@ def _fault(
         inside: what was written under this name, and in place inside it.
     """
     origins = {origin for piece in pieces for origin, _ in piece.origins}
+    temps = [origin for origin in origins if origin.kind == "temp"]
+    if temps:
+        return f"is overwritten by {describe(min(temps, key=_rank))}"
     if any(origin.kind == "before" for origin in origins):
         # state, which is checked for the whole method
         strange = {origin for origin in origins if origin.kind != "before"} - inside
@@ -161,9 +164,16 @@ def _state(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> 
     """State is loaded from the file, or read before anything wrote it. After the run it holds
     what was there before, or what was written under one of its own names."""
     state = {v for v in extents if method.tensor(v).data_buffer_idx}
+    # a copy of state that was made in this run is none
+    written = {v for step in method.steps for v in step.roles.writes}
     for (position, value), readings in trace.reads.items():
         if value not in method.steps[position].roles.maybe_reads:
-            state.update(target for target, pieces in readings if _has_before(pieces))
+            state.update(
+                target
+                for target, pieces in readings
+                if _has_before(pieces)
+                and (target not in written or (position, target) in trace.unwritten)
+            )
     names = state | {v for step in method.steps for v in step.roles.in_place}
     for value in sorted(state):
         held = _written_inside(trace, extents, names, value)
@@ -171,7 +181,7 @@ def _state(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> 
         for pieces in trace.at_exit[value]:
             origins = {origin for piece in pieces for origin, _ in piece.origins}
             for origin in sorted(origins - held - seen, key=_rank):
-                if origin.kind == "write":
+                if origin.kind in ("write", "temp"):
                     seen.add(origin)
                     found = f"the state in value {value} is overwritten by {describe(origin)}"
                     yield Violation("state", _name(method), found)

@@ -18,7 +18,8 @@ class Origin:
 
     Attributes:
         kind: `write` (by an instruction), `loaded` (initial state in the file), `before`
-            (whatever the bytes held before the run).
+            (whatever the bytes held before the run), `temp` (what an instruction left in the
+            temp region).
         instruction: of a write; -1 for the caller's inputs.
         content: what was written or loaded: the method's value, or, written inside an
             XNNPACK call, `payload_content` of the payload's value; or `UNKNOWN`. For
@@ -56,6 +57,8 @@ def describe(origin: Origin) -> str:
         return f"the initial state of value {origin.content}"
     if origin.kind == "before":
         return "an earlier run"
+    if origin.kind == "temp":
+        return f"the temp memory of instruction {origin.instruction}"
     if origin.instruction < 0:
         return f"input value {origin.content}"
     if origin.content == UNKNOWN:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from onearena.program import analyse_steps
+from onearena.memory_map.check import verify_regions
+from onearena.program import analyse_steps, recorded_temp
 from onearena.pte.container import PteFile
 from onearena.record import MethodRecord, read_record
 from onearena.results import VerifyReport
 from onearena.timeline.steps import MethodSteps
 from onearena.verification.method import verify_method
+from onearena.verification.temp import foreign_state_faults, operand_faults, temp_uses
 from onearena.verification.trace import Trace, extents_of, trace_method
 from onearena.verification.violation import Violation
 
@@ -32,10 +34,17 @@ def verify_methods(file: PteFile, methods: Iterable[MethodSteps]) -> VerifyRepor
     for steps in methods:
         name = steps.plan.name or ""
         names.append(name)
-        trace = trace_method(steps)
+        temp = recorded_temp(file, steps.plan)
+        region = None if temp is None else temp_uses(file, steps, temp)
+        trace = trace_method(steps, clobbers=region.clobbers if region else None)
         violations += verify_method(steps, trace)
+        if region is not None:
+            violations += (*region.violations, *operand_faults(steps, trace, region))
         if record is not None and name in record.methods:
             violations += _against_record(steps, trace, record.methods[name])
+        if record is not None and record.memory_map is not None:
+            violations += verify_regions(steps.plan, record.memory_map)
+    violations += foreign_state_faults(file)
     notes = (f"optimized by onearena {record.tool_version}",) if record else ()
     return VerifyReport(file.path, tuple(names), tuple(violations), notes)
 

@@ -20,6 +20,7 @@ def verify_rewrite(
     after: MethodSteps,
     order: Sequence[int] = (),
     views: Collection[int] | None = None,
+    arenas: Collection[int] = (),
 ) -> tuple[Violation, ...]:
     """All reads of `after` whose bytes do not come from where they came from in `before`.
 
@@ -30,10 +31,11 @@ def verify_rewrite(
         order: by instruction of `after`, its number in `before`; empty when nothing moved.
         views: of the arguments of calls that are not understood, those that are views; by
             default, those whose bytes come from one memory in either file.
+        arenas: where values may have moved to; by default each stays in its own.
     """
     name = after.plan.name or ""
     order = order or range(len(after.instructions))
-    shape = _shape_changes(before, after, name) or instruction_changes(before, after, order)
+    shape = _shape_changes(before, after, name, arenas) or instruction_changes(before, after, order)
     if shape:
         return tuple(shape)
     old = trace_method(before, views=views)
@@ -81,7 +83,9 @@ def _uncertain(
     return frozenset(result)
 
 
-def _shape_changes(before: MethodSteps, after: MethodSteps, name: str) -> list[Violation]:
+def _shape_changes(
+    before: MethodSteps, after: MethodSteps, name: str, arenas: Collection[int]
+) -> list[Violation]:
     found: list[str] = []
     old, new = before.plan, after.plan
     if old.inputs != new.inputs or old.outputs != new.outputs:
@@ -93,7 +97,7 @@ def _shape_changes(before: MethodSteps, after: MethodSteps, name: str) -> list[V
         if tensor_bytes(before.tensor(index)) != tensor_bytes(after.tensor(index)):
             found.append(f"value {index} has another size")
         a, b = before.tensor(index).allocation_info, after.tensor(index).allocation_info
-        if a is not None and b is not None and a.memory_id != b.memory_id:
+        if a is not None and b is not None and b.memory_id not in (a.memory_id, *arenas):
             found.append(f"value {index} moved to another arena")
     if extents_of(before).keys() - extents_of(after).keys():
         found.append("a planned value lost its place")
@@ -208,12 +212,15 @@ def _survivors(
     before: MethodSteps, old: Trace, new: Trace, ignored: Collection[tuple[int, int]]
 ) -> Iterable[Violation]:
     """State that the original keeps from run to run is kept by the rewritten method."""
+    # a copy of state that was made in this run is none
+    written = {v for step in before.steps for v in step.roles.writes}
     state = old.loaded | {
         target
         for (position, value), readings in old.reads.items()
         if (before.steps[position].instruction, value) not in ignored
         for target, pieces in readings
         if _has_before(pieces)
+        and (target not in written or (position, target) in old.unwritten)
     }
     held = {origin for value in state for origin in old.written.get(value, ())}
     for value in sorted(state):

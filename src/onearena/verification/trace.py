@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from onearena.bytemap import ByteMap
 from onearena.errors import AnalysisError
-from onearena.pte.schema import Tensor
+from onearena.pte.schema import ExecutionPlan, Tensor
 from onearena.pte.tensors import tensor_bytes
 from onearena.timeline.access import successors
 from onearena.timeline.roles import COPY_INDEX_OPERATOR
@@ -74,8 +74,13 @@ class Trace:
 
 def extents_of(method: MethodSteps) -> dict[int, Extent]:
     """The place of every planned value of known, positive size."""
+    return extents_in(method.plan)
+
+
+def extents_in(plan: ExecutionPlan) -> dict[int, Extent]:
+    """The place of every planned value of known, positive size."""
     result: dict[int, Extent] = {}
-    for index, entry in enumerate(method.plan.values or ()):
+    for index, entry in enumerate(plan.values or ()):
         tensor = entry.val
         if isinstance(tensor, Tensor) and tensor.allocation_info is not None:
             size = tensor_bytes(tensor)
@@ -123,6 +128,7 @@ def trace_method(
     seeds: Seeds | None = None,
     numbers: Sequence[int] = (),
     views: Collection[int] | None = None,
+    clobbers: Mapping[int, Extent] | None = None,
 ) -> Trace:
     """Traces a method.
 
@@ -132,11 +138,13 @@ def trace_method(
             its position.
         views: values that count as views although a call that is not understood may have
             written them; by default, those whose bytes come from one memory.
+        clobbers: by step, bytes that are overwritten after its operands are read and before its
+            outputs are written: the temp region.
 
     Raises:
         AnalysisError: there are more combinations of branches than can be followed.
     """
-    return _Tracer(method, seeds or {}, numbers, views).run()
+    return _Tracer(method, seeds or {}, numbers, views, clobbers or {}).run()
 
 
 class _Tracer:
@@ -146,8 +154,10 @@ class _Tracer:
         seeds: Seeds,
         numbers: Sequence[int],
         views: Collection[int] | None,
+        clobbers: Mapping[int, Extent],
     ) -> None:
         self._method = method
+        self._clobbers = clobbers
         self._numbers = numbers
         self._views = views
         self._extents = extents_of(method)
@@ -225,6 +235,8 @@ class _Tracer:
                 self._read(state, reader, value)
             for value in step.roles.writes:
                 self._touch(state, position, value)
+        if position in self._clobbers:
+            self._clobber(state, step, self._clobbers[position])
         state.begun -= {state.target(value) for value in step.roles.reads}
         for base, view in step.roles.aliases:
             state.handles[view] = state.target(base)
@@ -252,6 +264,11 @@ class _Tracer:
             self._touch(state, writer, value)
             origin = self._origin(self._method.steps[writer], value)
             self._write(state, value, origin)
+
+    def _clobber(self, state: _State, step: Step, place: Extent) -> None:
+        origin = Origin("temp", self._number(step), UNKNOWN)
+        arena = state.arenas.setdefault(place.arena, ByteMap())
+        arena.write(place.start, place.end, frozenset(((origin, 0),)))
 
     def _is_planned(self, state: _State, source: int, value: int) -> bool:
         return state.target(source) in self._extents and state.target(value) in self._extents

@@ -1,0 +1,1 @@
+"""Ethos-U: what the payloads of `EthosUBackend` say about memory."""

@@ -1,0 +1,1 @@
+"""Tests of the region for temp memory."""
