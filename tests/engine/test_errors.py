@@ -171,3 +171,15 @@ def test_without_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
         message(error)
     finally:
         native.native_module.cache_clear()
+
+
+@pytest.mark.parametrize("kind", ["broadcast array", "broadcast tensor", "tensor without data"])
+def test_inputs_that_cannot_be_read(kind: str) -> None:
+    inputs = {
+        "broadcast array": lambda: np.broadcast_to(np.float32(1), (1 << 20, 1 << 20, 1 << 10)),
+        "broadcast tensor": lambda: torch.zeros(1).expand(1 << 20, 1 << 20, 1 << 10),
+        "tensor without data": lambda: torch.zeros(3, device="meta"),
+    }
+    model = Runtime().load(SEEDS / "convnet.pte")
+    with pytest.raises(UsageError, match="input 0 cannot be read: ."):
+        model(inputs[kind]())

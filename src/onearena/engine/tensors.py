@@ -54,12 +54,17 @@ def native_inputs(
         info = infos[position] if position < len(infos) else None
         order = info[2] if isinstance(info, tuple) else ()
         name = f"{what}: input {position}"
-        if is_torch(value):
-            given.append(_torch_input(value, order, kept))
-        elif hasattr(value, "__array__"):
-            given.append(_numpy_input(name, value, order, kept))
-        else:
-            given.append(_number(name, value))
+        try:
+            if is_torch(value):
+                given.append(_torch_input(value, order, kept))
+            elif hasattr(value, "__array__"):
+                given.append(_numpy_input(name, value, order, kept))
+            else:
+                given.append(_number(name, value))
+        except (MemoryError, RuntimeError, ValueError) as error:
+            # a broadcast too large to be made dense, a tensor without data, ...
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise UsageError(f"{name} cannot be read: {reason}") from error
     return given, kept
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from onearena.report.plain import plain
-from onearena.report.text import size_text, table
+from onearena.report.text import method_blocks, size_text, table
 from onearena.report.totals import file_rows
 from onearena.sizes.results import MethodPools, Place, Pool, ProgramPools, Workspace
 
@@ -17,16 +17,17 @@ def sizes_text(pools: ProgramPools) -> str:
     size = size_text(pools.file_bytes)
     parts = [f"{plain(pools.path)}  {size}  for {pools.target.name} ({pools.target.abi.name})"]
     file = [_row(row.label, row.size_bytes or 0) for row in file_rows(pools.flash)]
-    parts.append(_block("what the file holds", file, ()))
-    for method in pools.methods:
-        rows = list(_method_rows(method))
-        parts.append(_block(f"method {plain(method.name)}", rows, _method_notes(method)))
+    parts.append(f"what the file holds\n{_body(file, ())}")
+    parts += method_blocks(
+        (method.name, _body(_method_rows(method), _method_notes(method)))
+        for method in pools.methods
+    )
     parts.append("\n".join(f"note: {plain(note)}" for note in pools.notes))
     return "\n\n".join(parts)
 
 
-def _block(title: str, rows: Iterable[Row], notes: Iterable[str]) -> str:
-    lines = [title, *(f"  {line}" for line in table([("", "bytes", ""), *rows]).splitlines())]
+def _body(rows: Iterable[Row], notes: Iterable[str]) -> str:
+    lines = [f"  {line}" for line in table([("", "bytes", ""), *rows]).splitlines()]
     return "\n".join([*lines, *(f"  note: {plain(note)}" for note in notes)])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from onearena.memory_map.use import MapUse
 from onearena.report.plain import plain
@@ -40,10 +41,24 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 def program_text(report: ProgramReport) -> str:
     """The report of `inspect` and `optimize`."""
     parts = [_head(report)]
-    for method in report.methods:
-        parts.append("\n".join(_method_lines(method)))
+    parts += method_blocks(
+        (method.name, "\n".join(_method_lines(method))) for method in report.methods
+    )
     parts += [f"note: {plain(note)}" for note in report.notes]
     return "\n\n".join(parts)
+
+
+def method_blocks(bodies: Iterable[tuple[str, str]]) -> Iterable[str]:
+    """What is said of each method under its name; methods in a row that are equal, like those
+    that only return a constant, are said once.
+
+    Args:
+        bodies: pairs of a name and lines.
+    """
+    for body, group in groupby(bodies, key=lambda pair: pair[1]):
+        names = [plain(name) for name, _ in group]
+        title = f"method {names[0]}" if len(names) == 1 else f"methods {', '.join(names)}, each"
+        yield f"{title}\n{body}"
 
 
 def _head(report: ProgramReport) -> str:
@@ -56,7 +71,6 @@ def _head(report: ProgramReport) -> str:
 
 
 def _method_lines(method: MethodReport) -> Iterable[str]:
-    yield f"method {plain(method.name)}"
     yield _indent(table(_footprint_rows(method.before, method.after)))
     if method.unknown_backends:
         names = ", ".join(map(plain, method.unknown_backends))
