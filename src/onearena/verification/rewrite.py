@@ -219,8 +219,7 @@ def _survivors(
         for (position, value), readings in old.reads.items()
         if (before.steps[position].instruction, value) not in ignored
         for target, pieces in readings
-        if _has_before(pieces)
-        and (target not in written or (position, target) in old.unwritten)
+        if _has_before(pieces) and (target not in written or (position, target) in old.unwritten)
     }
     held = {origin for value in state for origin in old.written.get(value, ())}
     for value in sorted(state):
