@@ -4,6 +4,8 @@
 # make bench   benchmarks/results.md, on two versions of ExecuTorch
 # make speed   how long `onearena optimize` takes, and how much memory
 # make bench-planner  benchmarks/planner/results.md: the planner alone, against others
+# make bench-engine  the native runtime: latency, time to load, memory, other shapes
+# make bench-cortex  plans for Cortex-M and Ethos-U beside the exporter's
 # make bench-report  how quick the HTML report is, in a browser (Chromium)
 # make fuzz    mutated files against the file layer
 # make clean   remove what the others made
@@ -34,7 +36,7 @@ CPP := $(shell find cpp tests -name "*.h" -o -name "*.cc")
 .DELETE_ON_ERROR:
 # Two pips must not work on one environment at a time.
 .NOTPARALLEL:
-.PHONY: help demo test sanitize bench bench-planner bench-report speed fuzz clean
+.PHONY: help demo test sanitize bench bench-planner bench-engine bench-cortex bench-report speed fuzz clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -57,6 +59,16 @@ bench: $(VENV)/.zoo $(OLD_VENV)/.run
 
 bench-planner: $(VENV)/.planner
 	$(PY) -m benchmarks.planner $(BENCH_FLAGS)
+
+bench-engine: $(VENV)/.zoo $(VENV)/.dev
+	$(PY) -m benchmarks.zoo.export --out $(CACHE)/engine
+	$(PY) -m benchmarks.engine $(CACHE)/engine
+	$(PY) -m benchmarks.engine_memory $(CACHE)/engine
+	$(PY) -m benchmarks.engine_shapes
+
+bench-cortex: $(VENV)/.dev
+	$(PY) -m examples.cortex_m.table
+	$(PY) -m examples.ethos_u.table
 
 bench-report: $(VENV)/.dev
 	$(PY) -m benchmarks.report_speed

@@ -143,13 +143,14 @@ def _optimize(
     content = encode_record(Record(__version__, records, options.memory_map or earlier_map))
     rewritten = rewrite_file(file, changed, content)
     tell("writing and verifying")
-    memory_map = options.memory_map
+    memory_map, known = options.memory_map, list[Violation]()
     size = write_pte(
-        rewritten, output, lambda written: _verify_written(file, analysed, written, memory_map)
+        rewritten,
+        output,
+        lambda written: _verify_written(file, analysed, written, memory_map, known),
     )
-    return ProgramReport(
-        file.path, os.fspath(output), tuple(reports), file.source.size_bytes, size, True
-    )
+    before, notes = file.source.size_bytes, _unsafe_notes(known)
+    return ProgramReport(file.path, os.fspath(output), tuple(reports), before, size, True, notes)
 
 
 def _is_done(file: PteFile, options: Options) -> bool:
@@ -183,11 +184,22 @@ def _copy(file: PteFile, output: PathLike, note: str) -> ProgramReport:
         temporary.unlink(missing_ok=True)
         raise UsageError(f"{target}: cannot be written ({error.strerror})") from error
     size = file.source.size_bytes
+    notes = (note, *_unsafe_notes(verify_program(file).violations))
     methods = tuple(
         _unchanged(inspect_method(analyse_method(file, plan), read_record(file)))
         for plan in file.program.execution_plan or ()
     )
-    return ProgramReport(file.path, os.fspath(output), methods, size, size, False, (note,))
+    return ProgramReport(file.path, os.fspath(output), methods, size, size, False, notes)
+
+
+def _unsafe_notes(violations: Sequence[Violation]) -> tuple[str, ...]:
+    """What was wrong before is not ours to refuse; it must not go without saying."""
+    if not violations:
+        return ()
+    count = f"{len(violations)} violation{'s' if len(violations) > 1 else ''}"
+    return (
+        f"NOT SAFE as it was exported, and not now ({count}; `verify` names all): {violations[0]}",
+    )
 
 
 def _unchanged(report: MethodReport) -> MethodReport:
@@ -202,8 +214,12 @@ def _verify_written(
     analysed: Mapping[int, AnalysedMethod],
     written: Path,
     memory_map: MemoryMap | None,
+    known: list[Violation],
 ) -> None:
     """Reads the new file back and checks it alone and against the original.
+
+    Args:
+        known: gets what is wrong with both.
 
     Raises:
         VerificationError: with the first violation.
@@ -214,8 +230,9 @@ def _verify_written(
         if found:
             # what the exporter put there on purpose, or by mistake, is not ours to refuse
             old_steps = [method.steps for method in analysed.values()]
-            known = {str(v) for v in verify_methods(original, old_steps).violations}
-            _refuse(original, [v for v in found if str(v) not in known])
+            before = {str(v) for v in verify_methods(original, old_steps).violations}
+            _refuse(original, [v for v in found if str(v) not in before])
+            known += found
         record = read_record(file)
         for old, new in zip(analysed.values(), methods, strict=True):
             entry = record.methods.get(old.plan.name or "") if record else None

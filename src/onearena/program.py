@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from onearena.delegates.ethosu.calls import EthosUDelegate, call_boundaries, read_delegates
 from onearena.delegates.xnnpack.schema import XNNGraph
 from onearena.delegates.xnnpack.workspace import predict_workspace, program_workspace
+from onearena.errors import AnalysisError
 from onearena.opening import (
     DelegatePayload,
     argument_problem,
@@ -59,6 +60,9 @@ def analyse_steps(
     Raises:
         AnalysisError: the method contradicts itself.
     """
+    for arena, size in enumerate(plan.non_const_buffer_sizes or ()):
+        if size < 0:
+            raise AnalysisError(f"{method_label(file, plan)}: arena {arena} of {size} bytes")
     payloads = read_payloads(file, plan)
     calls = understood_calls(plan, payloads)
     edges = boundaries(plan, payloads, read_delegates(file, plan))

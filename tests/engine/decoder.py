@@ -128,7 +128,7 @@ def _delegate(reader: _Reader) -> tuple[str, int, int]:
     name, (offset, size) = reader.text(), reader.pair("QQ")
     for _ in range(reader.take("I")):
         reader.text(), reader.blob()
-    reader.take("B"), reader.list("I"), reader.take("Q")
+    reader.take("B"), reader.list("I"), reader.take("I"), reader.take("Q")
     return name, offset, size
 
 

@@ -12,6 +12,7 @@ from onearena.engine.description import describe
 from onearena.engine.embedding import embed_description, find_description
 from onearena.engine.runtime import Runtime
 from onearena.errors import FormatError, UsageError
+from onearena.pipeline import optimize
 from onearena.pte import open_pte
 from onearena.runtime.session import Session
 from tests.cases.running import difference
@@ -75,3 +76,31 @@ def test_one_of_another_version_is_not_used(tmp_path: Path) -> None:
     target.write_bytes(data[: start + 8] + b"\1" + data[start + 9 :])
     assert find_description(target) is None
     agree(target, random_runs(PATHS[0]))
+    again = tmp_path / "again.pte"
+    assert embed_description(target, again) == len(data)
+    assert again.read_bytes() == data
+
+
+def test_an_optimized_program_is_described_anew(tmp_path: Path) -> None:
+    described, optimized, target = (tmp_path / f"{name}.pte" for name in "abc")
+    embed_description(SEEDS / "convnet.pte", described)
+    optimize(described, optimized)
+    assert find_description(optimized) is None
+    embed_description(optimized, target)
+    with open_pte(target) as file:
+        assert find_description(target) == describe(file)
+    agree(target, random_runs(target))
+
+
+def test_a_damaged_description_is_not_used(tmp_path: Path) -> None:
+    target = tmp_path / "described.pte"
+    embed_description(PATHS[0], target)
+    description = find_description(target)
+    assert description is not None
+    data = target.read_bytes()
+    start = data.index(description)
+    for position in range(start, start + len(description), 101):
+        spoiled = bytearray(data)
+        spoiled[position] ^= 1
+        target.write_bytes(spoiled)
+        assert find_description(target) is None

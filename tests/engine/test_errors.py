@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from onearena.engine.description import describe
 from onearena.engine.errors import UsageError
 from onearena.engine.model import Model
 from onearena.engine.runtime import Runtime
+from onearena.engine.trial import run_trial
 from onearena.errors import (
     AnalysisError,
     ExecutionError,
@@ -24,7 +26,7 @@ from onearena.errors import (
     UnsupportedError,
 )
 from onearena.pte import open_pte
-from onearena.pte.schema import ExecutionPlan
+from onearena.pte.schema import DelegateCall, EValue, ExecutionPlan, Tensor
 from tests.engine.edits import (
     SEEDS,
     broken_payload,
@@ -183,3 +185,37 @@ def test_inputs_that_cannot_be_read(kind: str) -> None:
     model = Runtime().load(SEEDS / "convnet.pte")
     with pytest.raises(UsageError, match=r"input 0 cannot be read: \S"):
         model(inputs[kind]())
+
+
+def test_calls_with_too_few_arguments_and_tensors_without_memory(tmp_path: Path) -> None:
+    """The stock runtime dies of some of these."""
+
+    def fewer(plan: ExecutionPlan) -> ExecutionPlan:
+        (chain,) = plan.chains or ()
+        instructions = tuple(
+            replace(i, instr_args=replace(i.instr_args, args=()))
+            if isinstance(i.instr_args, DelegateCall)
+            else i
+            for i in chain.instructions or ()
+        )
+        return replace(plan, chains=(replace(chain, instructions=instructions),))
+
+    def orderless(plan: ExecutionPlan) -> ExecutionPlan:
+        values = tuple(
+            EValue(replace(v.val, dim_order=None)) if isinstance(v.val, Tensor) else v
+            for v in plan.values or ()
+        )
+        return replace(plan, values=values)
+
+    for change, text in (
+        (fewer, r"takes \d+ arguments, a call gives it 0"),
+        (orderless, "has no dimension order"),
+    ):
+        with pytest.raises(AnalysisError, match=text):
+            Runtime().load(changed(CONVNET, tmp_path / "spoiled.pte", change))
+
+
+def test_a_seed_without_sense() -> None:
+    for seed in (-1, 1 << 63):
+        with pytest.raises(UsageError, match="the seed must be from 0"):
+            run_trial(str(CONVNET), seed=seed)

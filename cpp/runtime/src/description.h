@@ -72,6 +72,7 @@ struct DelegateDescription {
   std::vector<CompileSpecValue> specs;
   bool knows_inputs = false;     // whether the next is known
   std::vector<uint32_t> inputs;  // positions of a call's arguments that are inputs
+  uint32_t argument_count = 0;   // that a call has at least
   uint64_t workspace_bytes = 0;  // predicted, at the sizes in the file; 0: not known
 };
 

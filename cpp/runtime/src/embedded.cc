@@ -9,11 +9,12 @@
 namespace onearena::runtime {
 namespace {
 
-constexpr std::string_view kMagic = "ONEAEND1";
+constexpr std::string_view kMagic = "ONEAEND2";
 constexpr size_t kTrailerBytes = 4 + 8 + 8 + kMagic.size();
 
 // CRC-32 as in zip and zlib: reflected, polynomial 0x04C11DB7.
-uint32_t crc32(std::string_view data) {
+// Goes on from the sum of what came before.
+uint32_t crc32(std::string_view data, uint32_t before) {
   static const auto table = [] {
     std::array<uint32_t, 256> made{};
     for (uint32_t i = 0; i < made.size(); ++i) {
@@ -23,7 +24,7 @@ uint32_t crc32(std::string_view data) {
     }
     return made;
   }();
-  uint32_t sum = ~uint32_t{0};
+  uint32_t sum = ~before;
   for (const char c : data) sum = (sum >> 8) ^ table[(sum ^ static_cast<uint8_t>(c)) & 0xff];
   return ~sum;
 }
@@ -41,10 +42,11 @@ std::string_view embedded_description(std::string_view file) {
   const uint64_t program_bytes = trailer.u64(), size = trailer.u64();
   if (trailer.bytes(kMagic.size()) != kMagic) return refuse("no description");
   if (size > end || program_bytes > end - size) return refuse("a corrupt description");
-  if (crc32(file.substr(0, program_bytes)) != checksum) {
-    return refuse("a description of another program");
+  const std::string_view description = file.substr(end - size, size);
+  if (crc32(description, crc32(file.substr(0, program_bytes), 0)) != checksum) {
+    return refuse("a corrupt description, or one of another program");
   }
-  return file.substr(end - size, size);
+  return description;
 }
 
 }  // namespace onearena::runtime

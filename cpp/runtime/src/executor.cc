@@ -150,6 +150,11 @@ et::Error Executor::invoke(size_t index, const Step& step) {
 et::Error Executor::call_delegate(size_t index, const Step& step) {
   const Delegates::Delegate& delegate = *step.delegate;
   const CallArgs args{step.args, step.arg_count};
+  for (size_t i = 0; i < args.size(); ++i) {  // delegates do not look
+    if (!args[i]->isTensor()) continue;
+    const auto& tensor = args[i]->toTensor();
+    if (tensor.nbytes() > 0 && tensor.const_data_ptr() == nullptr) return et::Error::InvalidState;
+  }
   et::BackendExecutionContext context(nullptr, &temp_, method_.name.c_str());
   if (!delegate.memory) return delegate.backend->execute(context, delegate.handle, args);
   struct Ended {

@@ -207,6 +207,10 @@ class Decoder {
     }
     delegate.knows_inputs = in_.u8() != 0;
     delegate.inputs = in_.u32s();
+    delegate.argument_count = in_.u32();
+    for (const uint32_t input : delegate.inputs) {
+      in_.expect(input < delegate.argument_count, "has an input that is no argument");
+    }
     delegate.workspace_bytes = in_.u64();
     in_.expect(delegate.workspace_bytes <= kMaxBytes, "has an impossible workspace");
   }
@@ -223,6 +227,9 @@ class Decoder {
         instruction.a = in_.u32();
         in_.expect(instruction.a < known, "calls what does not exist");
         instruction.args = value_list();
+        in_.expect(
+            kernel || instruction.args.size() >= method_.delegates[instruction.a].argument_count,
+            "calls a delegate with too few arguments");
         break;
       }
       case InstructionKind::kMove:

@@ -57,8 +57,28 @@ LoadedMethod::LoadedMethod(const ProgramContext& program, const MethodDescriptio
   report_.planning = planning_;
 }
 
+namespace {
+
+// What the largest need of a delegate is, besides tensors; empty when there is none.
+std::string delegates_text(const Placement& placement, uint64_t workspace_bytes) {
+  const Scratch* largest = nullptr;
+  for (const Scratch& item : placement.scratch) {
+    if (largest == nullptr || item.size_bytes > largest->size_bytes) largest = &item;
+  }
+  if (largest != nullptr) {
+    return "; instruction " + std::to_string(largest->instruction) + " needs " +
+           std::to_string(largest->size_bytes) + " bytes besides tensors";
+  }
+  if (workspace_bytes == 0) return {};
+  return "; XNNPACK's workspace needs " + std::to_string(workspace_bytes);
+}
+
+}  // namespace
+
 void LoadedMethod::check_limit(const Placement& placement) const {
-  const uint64_t bytes = placement.size_bytes;
+  // a workspace that stays with XNNPACK counts as if it were in the arena
+  const uint64_t own = delegates_.has_own_workspace() ? method_.workspace_bytes : 0;
+  const uint64_t bytes = placement.size_bytes + own;
   if (program_.arena->allows(bytes)) return;
   MethodDescription sized = method_;  // with the sizes of this placement, to name the largest
   for (size_t u = 0; u < placement.capacities.size(); ++u) {
@@ -66,10 +86,10 @@ void LoadedMethod::check_limit(const Placement& placement) const {
       if (buffer.value == units_[u].value) buffer.size_bytes = placement.capacities[u];
     }
   }
-  throw Error(ErrorKind::kLimit, "needs " + std::to_string(bytes) +
-                                     " bytes of the arena, its limit is " +
-                                     std::to_string(program_.arena->limit_bytes()) +
-                                     "; largest at the peak: " + peak_text(sized));
+  throw Error(ErrorKind::kLimit,
+              "needs " + std::to_string(bytes) + " bytes of the arena, its limit is " +
+                  std::to_string(program_.arena->limit_bytes()) +
+                  "; largest at the peak: " + peak_text(sized) + delegates_text(placement, own));
 }
 
 bool LoadedMethod::is_callers(uint32_t value) const {

@@ -47,13 +47,14 @@ void XnnpackWorkspace::ask(CallArgs args) {
 
 void XnnpackWorkspace::begin(CallArgs args, const Region& region) {
   elsewhere_ = 0;
-  if (!read_shapes(args, asked_)) {  // the call itself will say what is wrong
+  if (!read_shapes(args, asked_)) {
     is_known_ = false;
-    leave();
-    return;
+    throw Error(ErrorKind::kExecution, "an input of the delegate is no tensor");
   }
   if (!is_known_ || asked_ != shapes_) reshape(asked_, region);
-  if (!is_known_ || need_ == 0) return;
+  // it must not run behind our back, in memory that is given back after the call
+  if (!is_known_) throw Error(ErrorKind::kExecution, "XNNPACK refuses the shapes of its inputs");
+  if (need_ == 0) return;
   const bool fits = need_ <= region.bytes;
   if (fits && bound_ == region.data) return;
   if (!fits && bound_ == nullptr && workspace_->data != nullptr) {  // XNNPACK's own, just made
@@ -109,7 +110,7 @@ void XnnpackWorkspace::reshape(const Shapes& shapes, const Region& region) {
   // once more, since a value may have its size back, and XNNPACK may have seen no reason to plan
   if (!succeeded || !xnnpack_.plan(runtime_)) {
     leave();
-    return;  // the call itself will say what is wrong
+    return;
   }
   shapes_ = shapes;
   is_known_ = true;

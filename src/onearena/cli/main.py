@@ -34,6 +34,7 @@ from onearena.errors import OnearenaError
 from onearena.report.plain import plain
 
 _GC_THRESHOLD = 200_000
+_DEBUG = "ONEARENA_DEBUG"
 _NEGATIVE = re.compile(r"-[0-9.]")
 _LONG_OPTION = re.compile(r"--[a-z][a-z-]*")
 _COMMANDS = (
@@ -72,6 +73,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # the output could not be printed, e.g. onto a full disk
         _silence_stdout()
         return _fail(f"standard output: {_one_line(error.strerror or str(error))}")
+    except Exception as error:
+        # a fault of ours must not look like "the answer is no"
+        if os.environ.get(_DEBUG):
+            raise
+        what = _one_line(f"{type(error).__name__}: {error}")
+        return _fail(f"internal error, please report it ({_DEBUG}=1 shows where): {what}")
     except KeyboardInterrupt:
         print("onearena: interrupted", file=sys.stderr)
         return 130

@@ -11,11 +11,13 @@ lists, strings are a count and UTF-8. `method_description.py` writes a method.
 
 from __future__ import annotations
 
+import struct
+
 from onearena.engine.binary import BinaryWriter
 from onearena.engine.method_description import write_method
 from onearena.engine.ranges import FileRange, data_range
 from onearena.engine.state import plan_state
-from onearena.errors import FormatError, UnsupportedError
+from onearena.errors import AnalysisError, FormatError, UnsupportedError
 from onearena.program import analyse_method
 from onearena.pte.container import PteFile
 
@@ -38,6 +40,13 @@ def describe(file: PteFile) -> bytes:
             f"{file.path}: is of schema version {file.program.version}, this runtime knows "
             f"those up to {_SCHEMA_VERSION}: export it with an older ExecuTorch"
         )
+    try:
+        return _describe(file)
+    except struct.error as error:
+        raise AnalysisError(f"{file.path}: a number in it is out of range ({error})") from error
+
+
+def _describe(file: PteFile) -> bytes:
     plans = file.program.execution_plan or ()
     analysed = [analyse_method(file, plan) for plan in plans]
     state = plan_state([method.timeline.storage for method in analysed])

@@ -1,8 +1,9 @@
 """Keeps a program's description in its own file, so that loading it needs no analysis.
 
 The description is the data of one named-data key, and the last segment; behind it stand the
-checksum of the file's FlatBuffer, so that a description of something else is noticed, and the
-sizes that it takes to find it from the end of the file. Other runtimes do not look at it.
+checksum of the file's FlatBuffer and of itself, so that a damaged one, or one of something else,
+is noticed, and the sizes that it takes to find it from the end of the file. Other runtimes do not
+look at it.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from onearena.pte.writer import write_pte
 
 KEY = "onearena.description"
 _TRAILER = struct.Struct("<IQQ8s")
-"""Checksum of the FlatBuffer, its size, size of the description, magic."""
-_MAGIC = b"ONEAEND1"
+"""Checksum of the FlatBuffer and the description, sizes of both, magic."""
+_MAGIC = b"ONEAEND2"
 _ENTRY_BYTES = 4 + len(KEY) + 16
 """What the key itself takes in the description."""
 
@@ -38,14 +39,27 @@ def embed_description(source: str | os.PathLike[str], target: str | os.PathLike[
         UsageError: `target` cannot be written, is `source`, or there is a description already.
     """
     with open_pte(source) as file:
-        program = file.program
-        if any(entry.key == KEY for entry in program.named_data or ()):
+        if find_description(source) is not None:
             raise UsageError(f"{file.path}: has a description already")
+        file = _without_description(file)
+        program = file.program
         room = bytes(len(describe(file)) + _ENTRY_BYTES + _TRAILER.size)
         named = (*(program.named_data or ()), NamedData(KEY, len(file.segments)))
         segments = (*file.segments, Segment((room,)))
         changed = file.with_program(replace(program, named_data=named), segments)
         return write_pte(changed, target, _fill)
+
+
+def _without_description(file: PteFile) -> PteFile:
+    """The file without one that is of no use any more; its bytes go when they are the last."""
+    named, segments = file.program.named_data or (), file.segments
+    old = [entry for entry in named if entry.key == KEY]
+    if not old:
+        return file
+    kept = tuple(entry for entry in named if entry.key != KEY)
+    if any(entry.segment_index == len(segments) - 1 for entry in old):
+        segments = segments[:-1]
+    return file.with_program(replace(file.program, named_data=kept), segments)
 
 
 def find_description(path: str | os.PathLike[str]) -> bytes | None:
@@ -64,9 +78,9 @@ def find_description(path: str | os.PathLike[str]) -> bytes | None:
         view.release()
         if magic != _MAGIC or size > end or program_bytes > end - size:
             return None
-        if _checksum(source, program_bytes) != checksum:
-            return None
         description = bytes(source.view(end - size, size))
+        if _checksum(source, program_bytes, description) != checksum:
+            return None
         return description if is_current(description) else None
 
 
@@ -74,7 +88,7 @@ def _fill(path: Path) -> None:
     """Puts the description into the room that was made for it."""
     with open_pte(path) as file:
         description = describe(file)
-        content = description + _trailer(file, len(description))
+        content = description + _trailer(file, description)
         start = file.source.size_bytes - len(content)
         room = file.segments[-1]
         if room.size_bytes != len(content) or not file.source.is_padding(
@@ -86,15 +100,16 @@ def _fill(path: Path) -> None:
         stream.write(content)
 
 
-def _trailer(file: PteFile, size: int) -> bytes:
+def _trailer(file: PteFile, description: bytes) -> bytes:
     header = read_header(file.source)
     assert header is not None  # a file with segments has one
     program_bytes = header.program_size
-    return _TRAILER.pack(_checksum(file.source, program_bytes), program_bytes, size, _MAGIC)
+    checksum = _checksum(file.source, program_bytes, description)
+    return _TRAILER.pack(checksum, program_bytes, len(description), _MAGIC)
 
 
-def _checksum(source: ByteSource, program_bytes: int) -> int:
+def _checksum(source: ByteSource, program_bytes: int, description: bytes) -> int:
     view = source.view(0, program_bytes)
     checksum = zlib.crc32(view)
     view.release()
-    return checksum
+    return zlib.crc32(description, checksum)

@@ -149,6 +149,8 @@ class _Method:
             )
         if tensor.storage_offset or tensor.layout or (info and info.device_type != _CPU):
             raise UnsupportedError(f"{what}: its layout or device is not one that can be run")
+        if sizes and not tensor.dim_order:
+            raise AnalysisError(f"{what}: has no dimension order")
         if sorted(order) != list(range(len(sizes))):
             raise AnalysisError(f"{what}: dimension order {list(order)} of sizes {list(sizes)}")
         out.u8(tensor.scalar_type)
@@ -205,6 +207,7 @@ class _Method:
             inputs = self._inputs_of(index)
             out.u8(inputs is not None)
             out.u32s(inputs or ())
+            out.u32(self._argument_count(index))
             out.u64(self._workspace_of(index))
 
     def _inputs_of(self, delegate: int) -> tuple[int, ...] | None:
@@ -214,6 +217,13 @@ class _Method:
             return None
         externals = payload.graph.externals.items()
         return tuple(sorted(p for p, v in externals if v in (payload.graph.source.input_ids or ())))
+
+    def _argument_count(self, delegate: int) -> int:
+        """How many arguments a call has at least; 0 where that is not known."""
+        payload = self._method.payloads.get(delegate)
+        if payload is None or payload.graph is None:
+            return 0
+        return 1 + max(payload.graph.externals, default=-1)
 
     def _workspace_of(self, delegate: int) -> int:
         """What it needs at the sizes in the file, in bytes; 0 where that is not known."""
@@ -229,6 +239,12 @@ class _Method:
             out.u32(args.op_index)
             out.u32s(args.args or ())
         elif isinstance(args, DelegateCall):
+            given, needed = len(args.args or ()), self._argument_count(args.delegate_index)
+            if given < needed:
+                raise AnalysisError(
+                    f"{self._what}: delegate {args.delegate_index} takes {needed} arguments, "
+                    f"a call gives it {given}"
+                )
             out.u8(_DELEGATE)
             out.u32(args.delegate_index)
             out.u32s(args.args or ())

@@ -102,6 +102,8 @@ def run_trial(
     """
     if repeat < 1:
         raise UsageError(f"the number of runs must be positive, it is {repeat}")
+    if not 0 <= seed < 1 << 63:
+        raise UsageError(f"the seed must be from 0 to 2**63 - 1, it is {seed}")
     name = _method_name(path, method)
     runtime = Runtime(Arena(limit_bytes=limit_bytes))
     start = time.perf_counter()

@@ -82,6 +82,8 @@ def _method_lines(method: MethodReport) -> Iterable[str]:
     scope = "" if method.after else ", calls as they stand"
     if method.memory_map is not None:
         scope = "s, regions as chosen"
+    elif method.memory_bytes:
+        scope = "s, memories as they stand"
     yield (
         f"  lower bound of the arena{scope}  {method.lower_bound_bytes:,} B  (gap {method.gap:.2%}"
         f"{', proven optimal' if method.optimal else ''})"

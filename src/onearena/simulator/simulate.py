@@ -86,8 +86,8 @@ def simulate(
     """
     if isinstance(inputs, int) and inputs < 1:
         raise UsageError(f"a simulation needs at least 1 input, not {inputs}")
-    if seed < 0:
-        raise UsageError(f"a seed is not negative, {seed} is")
+    if not 0 <= seed < 1 << 63:
+        raise UsageError(f"a seed is from 0 to 2**63 - 1, {seed} is not")
     need_of: NeedOf = partial(need_on, target) if target is not None else _declared
     with open_pte(path) as file:
         plans = select_plans(file.program, method, file.path)
