@@ -14,8 +14,6 @@ namespace {
 constexpr uint64_t kMostBytes = uint64_t{1} << 46;
 constexpr uint32_t kMostAlignment = 4096;
 
-uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
-
 }  // namespace
 
 void DeclaredMemory::Freed::operator()(uint8_t* memory) const { std::free(memory); }

@@ -11,7 +11,7 @@ class StaticLayout final : public Layout {
     std::vector<uint64_t> starts(method.arena_bytes.size());
     for (size_t i = 1; i < starts.size(); ++i) {
       starts[i] = end_;
-      end_ += (method.arena_bytes[i] + kAlignment - 1) / kAlignment * kAlignment;
+      end_ += round_up(method.arena_bytes[i], kAlignment);
     }
     for (const PlannedUnit& unit : units) {
       const auto& tensor = std::get<TensorValue>(method.values[unit.value]);
@@ -30,7 +30,7 @@ class StaticLayout final : public Layout {
       const bool follows = i > 0 && scratch[i].instruction == scratch[i - 1].instruction;
       const uint64_t start = follows ? ends.back() : 0;
       placement.scratch_offsets.push_back(end_ + start);
-      ends.push_back((start + scratch[i].size_bytes + kAlignment - 1) / kAlignment * kAlignment);
+      ends.push_back(round_up(start + scratch[i].size_bytes, kAlignment));
       largest = std::max(largest, ends.back());
     }
     if (largest > 0) placement.size_bytes = end_ + largest + kGuardBytes;

@@ -70,6 +70,10 @@ std::unique_ptr<Layout> static_layout(const MethodDescription& method,
 constexpr uint64_t kGuardBytes = 64;
 constexpr uint64_t kAlignment = 64;
 
+constexpr uint64_t round_up(uint64_t bytes, uint64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
 }  // namespace onearena::runtime
 
 #endif  // ONEARENA_RUNTIME_LAYOUT_H_

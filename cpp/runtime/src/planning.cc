@@ -14,8 +14,6 @@ constexpr double kPlanSeconds = 0.1;
 constexpr double kGoodEnough = 1.005;
 constexpr uint64_t kMostBytes = uint64_t{1} << 46;
 
-uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
-
 void set_problem_sizes(Problem& problem, const std::vector<uint64_t>& bytes) {
   uint64_t total = 0;
   for (size_t b = 0; b < bytes.size(); ++b) {

@@ -10,7 +10,7 @@ void* ScratchAllocator::allocate(size_t size, size_t alignment) {
   const uint64_t most = alignment > kAlignment ? alignment - kAlignment : 0;
   const uint64_t unit = alignment > kAlignment ? kAlignment : alignment;
   const uint64_t before = wanted_;
-  const uint64_t start = (wanted_ + unit - 1) / unit * unit;
+  const uint64_t start = round_up(wanted_, unit);
   wanted_ = start + most + size;
   if (wanted_ <= region_.bytes) return alignPointer(region_.data + start, alignment);
   void* const memory = MethodAllocator::allocate(size, alignment);

@@ -16,7 +16,7 @@ StateMemory::StateMemory(const ProgramDescription& program, std::string_view fil
     starts_.push_back(end);
     end += block.size_bytes;
     size_bytes_ += block.size_bytes;
-    end = (end + kAlignment - 1) / kAlignment * kAlignment;
+    end = round_up(end, kAlignment);
     if (end > uint64_t{1} << 47) throw Error(ErrorKind::kLimit, "the program has too much state");
   }
   if (starts_.empty()) return;
