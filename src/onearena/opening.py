@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from onearena.delegates.ethosu.payload import ETHOSU_BACKEND
 from onearena.delegates.xnnpack.call import XnnpackCall, understand_call
@@ -12,6 +13,7 @@ from onearena.delegates.xnnpack.opening import OpenedPayload, open_payload
 from onearena.delegates.xnnpack.payload import Payload, read_payload
 from onearena.delegates.xnnpack.rules import closed_reason
 from onearena.delegates.xnnpack.schema import Datatype
+from onearena.delegates.xnnpack.workspace import WorkspacePrediction, predict_workspace
 from onearena.errors import OnearenaError
 from onearena.flatbuf.data import Data
 from onearena.pte.container import PteFile
@@ -48,6 +50,15 @@ class DelegatePayload:
     payload: Payload | None
     graph: Graph | None
     closed: str | None
+
+    @cached_property
+    def workspace(self) -> WorkspacePrediction | None:
+        """What its delegate needs at the shapes it declares; None without a graph.
+
+        Raises:
+            FormatError: the graph is malformed.
+        """
+        return None if self.graph is None else predict_workspace(self.graph.source)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -116,7 +116,10 @@ def optimize(
             check_target(file, target)
         record = read_record(file)
         if record is not None and record.tool_version == __version__ and _is_done(file, options):
-            return _copy(file, output, "already optimized by this version; copied as it is")
+            methods = [analyse_method(file, plan) for plan in file.program.execution_plan or ()]
+            reports = [_unchanged(inspect_method(method, record)) for method in methods]
+            note = "already optimized by this version; copied as it is"
+            return _copy(file, output, methods, reports, note)
         return _optimize(file, output, options, record, tell)
 
 
@@ -137,8 +140,8 @@ def _optimize(
             name = method.plan.name or ""
             records[name] = _method_record(method, best, records.get(name), options.target)
     if not changed:
-        copied = _copy(file, output, "no plan is smaller; copied as it is")
-        return replace(copied, methods=tuple(reports))
+        note = "no plan is smaller; copied as it is"
+        return _copy(file, output, analysed.values(), reports, note)
     earlier_map = record.memory_map if record else None
     content = encode_record(Record(__version__, records, options.memory_map or earlier_map))
     rewritten = rewrite_file(file, changed, content)
@@ -173,7 +176,13 @@ def _refuse_same_file(file: PteFile, output: PathLike) -> None:
         raise UsageError(f"{target}: output would overwrite its own input")
 
 
-def _copy(file: PteFile, output: PathLike, note: str) -> ProgramReport:
+def _copy(
+    file: PteFile,
+    output: PathLike,
+    methods: Iterable[AnalysedMethod],
+    reports: Iterable[MethodReport],
+    note: str,
+) -> ProgramReport:
     """Copies the input byte for byte, through a temporary file."""
     target = output_path(output)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
@@ -184,12 +193,9 @@ def _copy(file: PteFile, output: PathLike, note: str) -> ProgramReport:
         temporary.unlink(missing_ok=True)
         raise UsageError(f"{target}: cannot be written ({error.strerror})") from error
     size = file.source.size_bytes
-    notes = (note, *_unsafe_notes(verify_program(file).violations))
-    methods = tuple(
-        _unchanged(inspect_method(analyse_method(file, plan), read_record(file)))
-        for plan in file.program.execution_plan or ()
-    )
-    return ProgramReport(file.path, os.fspath(output), methods, size, size, False, notes)
+    violations = verify_methods(file, [method.steps for method in methods]).violations
+    notes = (note, *_unsafe_notes(violations))
+    return ProgramReport(file.path, os.fspath(output), tuple(reports), size, size, False, notes)
 
 
 def _unsafe_notes(violations: Sequence[Violation]) -> tuple[str, ...]:

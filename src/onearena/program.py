@@ -76,11 +76,12 @@ def analyse_method(file: PteFile, plan: ExecutionPlan) -> AnalysedMethod:
         AnalysisError: the method contradicts itself.
     """
     payloads, steps = analyse_steps(file, plan)
-    graphs = {k: p.graph.source for k, p in payloads.items() if p.graph is not None}
+    called = [payloads[number] for number in sorted(_called(plan)) if number in payloads]
+    workspace = program_workspace(p.workspace for p in called if p.workspace is not None)
     ethosu, temp = read_delegates(file, plan), recorded_temp(file, plan)
     region = _recorded_region(plan, ethosu, temp)
     timeline = build_timeline(steps, temp=region)
-    return AnalysedMethod(plan, payloads, steps, timeline, workspace_of(plan, graphs), ethosu, temp)
+    return AnalysedMethod(plan, payloads, steps, timeline, workspace, ethosu, temp)
 
 
 def recorded_temp(file: PteFile, plan: ExecutionPlan) -> TempRecord | None:
@@ -129,16 +130,21 @@ def boundaries(
 
 def workspace_of(plan: ExecutionPlan, graphs: Mapping[int, XNNGraph]) -> int:
     """Predicted workspace of the delegates that a method calls, in bytes, shared as by default."""
-    called = {call.delegate_index for _, call in delegate_calls(plan)}
+    called = _called(plan)
     return program_workspace(
         predict_workspace(graph) for number, graph in graphs.items() if number in called
     )
 
 
+def _called(plan: ExecutionPlan) -> frozenset[int]:
+    """The delegates that a method calls."""
+    return frozenset(call.delegate_index for _, call in delegate_calls(plan))
+
+
 def unknown_backends(method: AnalysedMethod) -> tuple[str, ...]:
     """The delegates that the method calls and whose own memory is not known, each once."""
     delegates = method.plan.delegates or ()
-    called = {call.delegate_index for _, call in delegate_calls(method.plan)}
+    called = _called(method.plan)
     return tuple(
         dict.fromkeys(
             delegates[number].id or "delegate"

@@ -19,7 +19,6 @@ from onearena.delegates.xnnpack.merged import (
     merged_workspace_bytes,
 )
 from onearena.delegates.xnnpack.schema import Datatype
-from onearena.delegates.xnnpack.workspace import predict_workspace
 from onearena.errors import FormatError, PlanError
 from onearena.lifetime import Interval, merge
 from onearena.opening import argument_problem
@@ -224,6 +223,6 @@ def _workspace_outside(method: AnalysedMethod, regions: Sequence[_Region]) -> in
         if any(region.start <= position < region.end for region in regions):
             continue
         payload = method.payloads.get(call.delegate_index)
-        if payload is not None and payload.graph is not None:
-            largest = max(largest, predict_workspace(payload.graph.source).total_bytes)
+        if payload is not None and payload.workspace is not None:
+            largest = max(largest, payload.workspace.total_bytes)
     return largest

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from onearena.delegates.xnnpack.workspace import predict_workspace
 from onearena.engine.analysis_description import write_analysis
 from onearena.engine.binary import NONE_32, NONE_64, BinaryWriter
 from onearena.engine.ranges import constant_range, initial_range, payload_range
@@ -228,9 +227,8 @@ class _Method:
     def _workspace_of(self, delegate: int) -> int:
         """What it needs at the sizes in the file, in bytes; 0 where that is not known."""
         payload = self._method.payloads.get(delegate)
-        if payload is None or payload.graph is None:
-            return 0
-        return predict_workspace(payload.graph.source).total_bytes
+        predicted = None if payload is None else payload.workspace
+        return 0 if predicted is None else predicted.total_bytes
 
     def _instruction(self, args: InstructionArguments) -> None:
         out = self._out
