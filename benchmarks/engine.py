@@ -15,11 +15,11 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from onearena.engine.embedding import embed_description
 from onearena.engine.runtime import Runtime
@@ -52,61 +52,97 @@ class Row:
 
 def main() -> int:
     """Prints the table; exit code 1 when a bit differs."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
+    parser.add_argument("--seconds", type=float, default=_SECONDS, help="of timed runs, per method")
+    args = parser.parse_args()
+    return print_table(
+        args, _HEADER, partial(measure, seconds=args.seconds), line=_line, summary=_summary
+    )
+
+
+def arguments(text: str | None) -> argparse.ArgumentParser:
+    """What all benchmarks of a folder of programs take."""
+    parser = argparse.ArgumentParser(description=text)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", action="append", help="a program's name without .pte")
-    parser.add_argument("--seconds", type=float, default=_SECONDS, help="of timed runs, per method")
     parser.add_argument("--json", type=Path, help="also write the rows here")
-    args = parser.parse_args()
-    rows: list[Row] = []
-    print(_HEADER, flush=True)
+    return parser
+
+
+class ExactRow(Protocol):
+    """A row of a table: a dataclass that knows whether the outputs were equal."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all outputs were equal bit for bit."""
+        ...
+
+
+R = TypeVar("R", bound=ExactRow)
+
+
+def print_table(
+    args: argparse.Namespace,
+    header: str,
+    measure: Callable[[Path], Iterable[R]],
+    *,
+    line: Callable[[R], str],
+    summary: Callable[[Sequence[R]], str],
+) -> int:
+    """Measures the programs of a folder and prints each row when it is there.
+
+    Returns:
+        The exit code: 1 when a bit differs.
+    """
+    rows: list[R] = []
+    print(header, flush=True)
     for path in sorted(args.folder.glob("*.pte")):
         if args.only and path.stem not in args.only:
             continue
         try:
-            rows += measure(path, args.seconds, lambda row: print(_line(row), flush=True))
+            for row in measure(path):
+                rows.append(row)
+                print(line(row), flush=True)
         except OnearenaError as error:
             print(f"| {path.stem} | {error} |", flush=True)
     if rows:
-        print(_summary(rows))
+        print(summary(rows))
     if args.json is not None:
         args.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
     return 0 if all(row.is_exact for row in rows) else 1
 
 
-def measure(path: Path, seconds: float, done: Callable[[Row], None]) -> list[Row]:
+def measure(path: Path, seconds: float) -> Iterator[Row]:
     """Both runtimes on every method of a program."""
-    rows: list[Row] = []
     with open_pte(path) as file:
         plans = file.program.execution_plan or ()
         facts = [MethodFacts.of(file, plan) for plan in plans]
     for fact in facts:
         name = fact.signature.name
         loads = _load_times(path, name)
-        inputs = _inputs(path, fact, len(facts) == 1)
+        inputs = example_inputs(path, fact, len(facts) == 1)
         with Session(path) as session:
             stock = session.load(name)
             native = Runtime().load(path).method(name)
             exact = all(
-                _same(tuple(stock(_copies(inputs), True)), native.run(*inputs)) for _ in range(3)
+                same_bits(tuple(stock(copies(inputs), True)), native.run(*inputs)) for _ in range(3)
             )
             stock_ms, native_ms, ratio = _interleaved(
                 partial(stock, inputs, True), partial(native.run, *inputs), seconds
             )
-        row = Row(*(path.stem, name, exact, stock_ms, native_ms, ratio), *loads)
-        done(row)
-        rows.append(row)
-    return rows
+        yield Row(*(path.stem, name, exact, stock_ms, native_ms, ratio), *loads)
 
 
-def _inputs(path: Path, facts: MethodFacts, is_only: bool) -> list[Any]:
+def example_inputs(path: Path, facts: MethodFacts, is_only: bool) -> list[Any]:
     beside = path.with_suffix(".npz")
     if is_only and beside.is_file():
         return check_inputs(facts.signature, load_inputs([str(beside)]))
     return InputSource(facts, facts.default_plan(0)).inputs(0)
 
 
-def _copies(values: Sequence[Any]) -> list[Any]:
+def copies(values: Sequence[Any]) -> list[Any]:
     return [value.clone() if hasattr(value, "clone") else value for value in values]
 
 
@@ -158,7 +194,7 @@ def _timed_ms(run: Callable[[], Any]) -> float:
     return (time.perf_counter() - start) * 1e3
 
 
-def _same(expected: Sequence[Any], found: Sequence[Any]) -> bool:
+def same_bits(expected: Sequence[Any], found: Sequence[Any]) -> bool:
     """Whether all bits are equal, and types, shapes and strides."""
     import torch
 

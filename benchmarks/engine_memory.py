@@ -9,20 +9,17 @@ file, what no plan for closed calls can be below, and in our arena with the call
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import statistics
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.engine import _copies, _inputs, _same
+from benchmarks.engine import arguments, copies, example_inputs, print_table, same_bits
 from onearena.engine.memory import MethodMemory
 from onearena.engine.runtime import Runtime
-from onearena.errors import OnearenaError
 from onearena.joint import called_graphs, joint_bound, workspaces
 from onearena.pipeline import optimize
 from onearena.program import analyse_method, arena_bytes
@@ -46,27 +43,8 @@ class Row:
 
 def main() -> int:
     """Prints the table; exit code 1 when a bit differs."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", action="append", help="a program's name without .pte")
-    parser.add_argument("--json", type=Path, help="also write the rows here")
-    args = parser.parse_args()
-    rows: list[Row] = []
-    print(_HEADER, flush=True)
-    for path in sorted(args.folder.glob("*.pte")):
-        if args.only and path.stem not in args.only:
-            continue
-        try:
-            for row in measure(path):
-                rows.append(row)
-                print(_line(row), flush=True)
-        except OnearenaError as error:
-            print(f"| {path.stem} | {error} |", flush=True)
-    if rows:
-        print(_summary(rows))
-    if args.json is not None:
-        args.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
-    return 0 if all(row.is_exact for row in rows) else 1
+    args = arguments(__doc__).parse_args()
+    return print_table(args, _HEADER, measure, line=_line, summary=_summary)
 
 
 def measure(path: Path) -> Iterator[Row]:
@@ -80,9 +58,9 @@ def measure(path: Path) -> Iterator[Row]:
         optimize(path, opened)
         for fact, method in zip(facts, methods, strict=True):
             name = fact.signature.name
-            inputs = _inputs(path, fact, len(facts) == 1)
+            inputs = example_inputs(path, fact, len(facts) == 1)
             with Session(path) as session:
-                expected = tuple(session.load(name)(_copies(inputs), True))
+                expected = tuple(session.load(name)(copies(inputs), True))
             closed_exact, closed = _third_run(path, name, inputs, expected)
             opened_exact, after = _third_run(opened, name, inputs, expected)
             yield Row(
@@ -99,7 +77,7 @@ def _third_run(
 ) -> tuple[bool, MethodMemory]:
     """Whether the first run's outputs are the expected ones, and the memory of the third."""
     native = Runtime().load(path).method(method)
-    exact = _same(expected, native.run(*inputs))
+    exact = same_bits(expected, native.run(*inputs))
     for _ in range(2):
         native.run(*inputs)
     return exact, native.memory()
