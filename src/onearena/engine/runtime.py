@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from onearena.engine.arena import Arena
 from onearena.engine.description import describe
+from onearena.engine.description_cache import FileStamp, default_cache
 from onearena.engine.embedding import find_description
 from onearena.engine.model import Model
 from onearena.engine.native import native_module
@@ -50,8 +51,12 @@ class Runtime:
         planning: Planning = "auto",
         cached_plans: int = 16,
         unbounded: bool = False,
+        use_cache: bool = True,
     ) -> Model:
         """Loads a program. Its methods are loaded when they are first used.
+
+        A program that does not describe itself (`onearena describe`) is analysed, which takes
+        longer than all else, and its description is kept for the next time.
 
         Args:
             path: a ``.pte`` file, of onearena's making or not.
@@ -64,6 +69,8 @@ class Runtime:
                 for longest is forgotten first.
             unbounded: take inputs that are larger than the program was exported for, where its
                 kernels and delegates do. Not with planning="static".
+            use_cache: whether descriptions are looked for and kept in the user's cache folder
+                (`$ONEARENA_CACHE_DIR`, else `onearena` in `$XDG_CACHE_HOME` or `~/.cache`).
 
         Raises:
             UsageError: an option makes no sense.
@@ -76,10 +83,7 @@ class Runtime:
             raise UsageError(f"cached_plans must be from 1 to {_MOST_PLANS}, it is {cached_plans}")
         native = native_module()
         name = os.fspath(path)
-        description = find_description(path)
-        if description is None:
-            with open_pte(path) as file:
-                description = describe(file)
+        description = _description(path, use_cache)
         if any(namespace in description for namespace in _KERNELS_APART):
             _load_kernels(name)
         files = [os.fspath(file) for file in data_files]
@@ -88,6 +92,21 @@ class Runtime:
             name, description, self.arena.native, files, mode, cached_plans, unbounded
         )
         return Model(name, loaded)
+
+
+def _description(path: str | os.PathLike[str], use_cache: bool) -> bytes:
+    """From the file, from the cache, or from an analysis."""
+    description = find_description(path)
+    cache = default_cache() if use_cache else None
+    if description is None and cache is not None:
+        description = cache.get(path)
+    if description is None:
+        stamp = FileStamp.of(path)
+        with open_pte(path) as file:
+            description = describe(file)
+        if cache is not None:
+            cache.put(path, stamp, description)
+    return description
 
 
 def _load_kernels(path: str) -> None:
