@@ -1,7 +1,7 @@
 # make demo    two models before and after, on the real runtime
 # make test    lint, type check, all tests
 # make sanitize  the tests of planner and runtime with sanitizers in both extension modules
-# make bench   benchmarks/results.md, on two versions of ExecuTorch
+# make bench   benchmarks/results.md, on two versions of ExecuTorch; plans for microcontrollers
 # make speed   how long `onearena optimize` takes, and how much memory
 # make bench-planner  benchmarks/planner/results.md: the planner alone, against others
 # make bench-engine  the native runtime: latency, time to load, memory, other shapes
@@ -54,8 +54,10 @@ test: $(VENV)/.dev
 sanitize: $(VENV)/.dev
 	$(PY) -m tests.sanitized
 
-bench: $(VENV)/.zoo $(OLD_VENV)/.run
+bench: $(VENV)/.zoo $(VENV)/.dev $(OLD_VENV)/.run
 	$(PY) -m benchmarks.bench --cache $(CACHE)/bench --old $(OLD_PY) $(BENCH_FLAGS)
+	$(PY) -m examples.cortex_m.table
+	$(PY) -m examples.ethos_u.table
 
 bench-planner: $(VENV)/.planner
 	$(PY) -m benchmarks.planner $(BENCH_FLAGS)
