@@ -34,16 +34,23 @@ _PAYLOAD_ALIGNMENT = 16
 
 
 def place_values(
-    plan: ExecutionPlan, timeline: Timeline, solution: Plan, tail_bytes: int
+    plan: ExecutionPlan,
+    timeline: Timeline,
+    solution: Plan,
+    tail_bytes: int,
+    pieces: Mapping[int, tuple[int, int]] | None = None,
 ) -> ExecutionPlan:
     """Writes a plan's offsets and arena sizes into a method.
 
     Args:
         tail_bytes: bytes to leave free behind the last tensor of each arena.
+        pieces: by value that is a part of another one, that one and the offset in it.
     """
     values = list(plan.values or ())
     for buffer, value in enumerate(timeline.values):
         values[value] = _moved(values[value], solution.offsets[buffer])
+    for value, (whole, offset) in (pieces or {}).items():
+        values[value] = _inside(values[value], values[whole], offset)
     for index, entry in enumerate(values):
         tensor = entry.val
         planned = isinstance(tensor, Tensor) and tensor.allocation_info is not None
@@ -63,6 +70,16 @@ def _moved(entry: EValue, offset: int) -> EValue:
     assert isinstance(tensor, Tensor)
     assert tensor.allocation_info is not None
     place = AllocationDetails.at(tensor.allocation_info.memory_id, offset)
+    return EValue(replace(tensor, allocation_info=place))
+
+
+def _inside(entry: EValue, whole: EValue, offset: int) -> EValue:
+    tensor, around = entry.val, whole.val
+    assert isinstance(tensor, Tensor)
+    assert isinstance(around, Tensor)
+    assert around.allocation_info is not None
+    info = around.allocation_info
+    place = AllocationDetails.at(info.memory_id, info.offset + offset)
     return EValue(replace(tensor, allocation_info=place))
 
 

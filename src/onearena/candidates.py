@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from onearena.apply import XNNPACK_TAIL_BYTES, place_values
 from onearena.delegates.ethosu.payload import ETHOSU_BACKEND
+from onearena.drafts import Draft, Drafter, best_of
 from onearena.errors import InfeasibleError, PlanError, UsageError, VerificationError
 from onearena.memory_map import MemoryMap
 from onearena.memory_map.misfit import DoesNotFitError
@@ -20,41 +21,24 @@ from onearena.memory_map.planning import (
     solve_task,
 )
 from onearena.memory_map.use import MapUse
-from onearena.opening import OpenedMethod, open_method
+from onearena.opening import OpenedMethod
 from onearena.options import Options
-from onearena.planners import lower_bound_bytes
 from onearena.planners import plan as plan_problem
 from onearena.problem import Plan
 from onearena.program import (
     AnalysedMethod,
     arena_bytes,
-    boundaries,
-    foreign_state,
     method_label,
     misplaced_values,
     unknown_sizes,
-    workspace_of,
 )
 from onearena.pte.container import PteFile
 from onearena.pte.schema import ExecutionPlan
 from onearena.results import Footprint
-from onearena.schedule import rescheduled
-from onearena.temp_planning import footprint_of, temp_notes, temp_region
-from onearena.timeline.build import Timeline, build_timeline
-from onearena.timeline.steps import MethodSteps, method_steps
-from onearena.timeline.storage import Storage
+from onearena.strip_search import strip_drafts
+from onearena.temp_planning import footprint_of, temp_notes
+from onearena.timeline.build import Timeline
 from onearena.verification.plan import verify_plan
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A method that may be planned; `order[new] = old` instruction, empty when none moved."""
-
-    opened: OpenedMethod
-    order: tuple[int, ...]
-    timeline: Timeline
-    bound_bytes: int
-    workspace_bytes: int
 
 
 @dataclass(frozen=True)
@@ -66,6 +50,11 @@ class Candidate:
     solution: Plan
     footprint: Footprint
     use: MapUse | None = None
+
+    @property
+    def cost_bytes(self) -> int:
+        """What it takes in all, with weights that are kept more than once."""
+        return self.footprint.total_bytes + self.draft.weights_bytes
 
 
 def plan_method(
@@ -192,15 +181,14 @@ def best_candidate(
     best: Candidate | None = None
     failures: list[str] = []
     for draft in found:
-        least = draft.bound_bytes + draft.workspace_bytes
-        if best is not None and least >= best.footprint.total_bytes:
+        if best is not None and draft.least_bytes >= best.cost_bytes:
             continue
         try:
             candidate = solve(method, draft, options)
         except PlanError as error:
             failures.append(str(error))
             continue
-        if best is None or candidate.footprint.total_bytes < best.footprint.total_bytes:
+        if best is None or candidate.cost_bytes < best.cost_bytes:
             best = candidate
     return best, failures
 
@@ -209,42 +197,14 @@ def drafts(
     file: PteFile, analysed: Mapping[int, AnalysedMethod], position: int, options: Options
 ) -> list[Draft]:
     """What could be planned instead, the most promising first."""
-    method = analysed[position]
-    shared = len(analysed) > 1
-    reserved = foreign_state(analysed, position) if shared else ()
-    label = method_label(file, method.plan)
-    edges = boundaries(method.plan, method.payloads)
-
-    def draft(
-        opened: OpenedMethod,
-        order: tuple[int, ...],
-        steps: MethodSteps,
-        storage: Storage | None = None,
-    ) -> Draft:
-        temp = temp_region(method, opened.plan, options.target)
-        if steps is method.steps and not shared and temp is None:
-            timeline = method.timeline
-        else:
-            timeline = build_timeline(steps, opened.added, reserved, shared, storage, temp)
-        bound = sum(lower_bound_bytes(timeline.problem, a) for a in timeline.problem.arenas)
-        graphs = {k: p.graph.source for k, p in method.payloads.items() if p.graph is not None}
-        graphs.update((k, p.graph.source) for k, p in opened.payloads.items())
-        return Draft(opened, order, timeline, bound, workspace_of(opened.plan, graphs))
-
-    closed = OpenedMethod(method.plan, method.steps.calls, frozenset(), {}, 0, ())
-    result = [draft(closed, (), method.steps)]
+    maker = Drafter(file, analysed, position, options)
+    result = [maker.closed()]
     if options.open_delegates:
-        opened = open_method(method.plan, method.payloads, label)
-        steps = method_steps(opened.plan, opened.calls, label, edges)
-        plain = draft(opened, (), steps)
-        result.append(plain)
-        if options.reorder:
-            moved, order = rescheduled(opened, steps, plain.timeline.storage, label)
-            if moved is not opened:
-                shifted = {k: edges[old] for k, old in enumerate(order) if old in edges}
-                steps = method_steps(moved.plan, moved.calls, label, shifted if order else edges)
-                result.append(draft(moved, order, steps, plain.timeline.storage))
-    return sorted(result, key=lambda d: d.bound_bytes + d.workspace_bytes)
+        found = maker.opened({})
+        result += found
+        if options.strips and options.memory_map is None:
+            result += strip_drafts(maker, best_of(found))
+    return sorted(result, key=lambda d: d.least_bytes)
 
 
 def solve(method: AnalysedMethod, draft: Draft, options: Options) -> Candidate:
@@ -259,7 +219,8 @@ def solve(method: AnalysedMethod, draft: Draft, options: Options) -> Candidate:
     faults = verify_plan(timeline.problem, solution)
     if faults:
         raise VerificationError(f"{timeline.method.what}: the plan is not valid: {faults[0]}")
-    plan = place_values(draft.opened.plan, timeline, solution, _tail_bytes(method.plan))
+    tail, pieces = _tail_bytes(method.plan), draft.opened.pieces
+    plan = place_values(draft.opened.plan, timeline, solution, tail, pieces)
     return Candidate(draft, plan, solution, Footprint(arena_bytes(plan), draft.workspace_bytes))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from onearena.delegates.ethosu.payload import ETHOSU_BACKEND
@@ -13,6 +13,7 @@ from onearena.delegates.xnnpack.opening import OpenedPayload, open_payload
 from onearena.delegates.xnnpack.payload import Payload, read_payload
 from onearena.delegates.xnnpack.rules import closed_reason
 from onearena.delegates.xnnpack.schema import Datatype
+from onearena.delegates.xnnpack.strips import Piece, Region
 from onearena.delegates.xnnpack.workspace import WorkspacePrediction, predict_workspace
 from onearena.errors import OnearenaError
 from onearena.flatbuf.data import Data
@@ -72,6 +73,7 @@ class OpenedMethod:
         payloads: by delegate, the rewritten payloads.
         opened_calls: number of calls with added values.
         closed: (instruction, reason) of the calls that stay closed.
+        pieces: by added value that names bytes inside another value, that value and the offset.
     """
 
     plan: ExecutionPlan
@@ -80,6 +82,7 @@ class OpenedMethod:
     payloads: Mapping[int, OpenedPayload]
     opened_calls: int
     closed: tuple[tuple[int, str], ...]
+    pieces: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 def payload_data(file: PteFile, delegate: BackendDelegate) -> Data | None:
@@ -117,18 +120,39 @@ def _read(data: Data | None, what: str) -> DelegatePayload:
 
 
 def understood_calls(
-    plan: ExecutionPlan, payloads: Mapping[int, DelegatePayload]
+    plan: ExecutionPlan,
+    payloads: Mapping[int, DelegatePayload],
+    pieces: Iterable[tuple[int, int, int]] = (),
 ) -> dict[int, XnnpackCall]:
-    """By instruction, the XNNPACK calls whose inside is understood, as they stand."""
+    """By instruction, the XNNPACK calls whose inside is understood, as they stand.
+
+    Args:
+        pieces: (value, value, offset in bytes): the first names bytes inside the second.
+    """
     result: dict[int, XnnpackCall] = {}
+    known = {value: (whole, offset) for value, whole, offset in pieces}
     for position, call in delegate_calls(plan):
         payload = payloads.get(call.delegate_index)
         if payload is None or payload.graph is None or payload.closed is not None:
             continue
         args = call.args or ()
         if argument_problem(plan, args, payload.graph) is None:
-            result[position] = understand_call(payload.graph, args, _any_dynamic(plan, args))
+            found = understand_call(payload.graph, args, _any_dynamic(plan, args))
+            own = _own_pieces(payload.graph, args, known) if known else {}
+            result[position] = replace(found, pieces=own)
     return result
+
+
+def _own_pieces(
+    graph: Graph, args: Sequence[int], pieces: Mapping[int, tuple[int, int]]
+) -> dict[int, Piece]:
+    """The pieces among a call's arguments, in values of its payload."""
+    identifier = {args[position]: value for position, value in graph.externals.items()}
+    return {
+        identifier[value]: Piece(identifier[pieces[value][0]], pieces[value][1])
+        for value in args
+        if value in pieces and pieces[value][0] in identifier
+    }
 
 
 def delegate_calls(plan: ExecutionPlan) -> list[tuple[int, DelegateCall]]:
@@ -169,9 +193,16 @@ def argument_problem(plan: ExecutionPlan, args: Sequence[int], graph: Graph) -> 
 
 
 def open_method(
-    plan: ExecutionPlan, payloads: Mapping[int, DelegatePayload], what: str
+    plan: ExecutionPlan,
+    payloads: Mapping[int, DelegatePayload],
+    what: str,
+    regions: Mapping[int, Sequence[Region]] | None = None,
 ) -> OpenedMethod:
     """Opens every call of the method that can be opened.
+
+    Args:
+        regions: by delegate, what to run in strips; only of delegates that are called once, and
+            with static shapes.
 
     Raises:
         FormatError: a payload contradicts itself.
@@ -189,7 +220,10 @@ def open_method(
             reasons[number] = payload.closed or "it could not be read"
         else:
             shapes = [_argument_dims(plan, c.args or ()) for c in calls_of.get(number, ())]
-            result = open_payload(payload.payload.graph, what, shapes)
+            strips = (regions or {}).get(number, ())
+            result = open_payload(payload.payload.graph, what, shapes, strips)
+            if isinstance(result, OpenedPayload) and strips:
+                result = _strip_problem(plan, calls_of.get(number, ()), result) or result
             if isinstance(result, str):
                 reasons[number] = result
             else:
@@ -203,6 +237,23 @@ def open_method(
                 del opened[call.delegate_index]
                 reasons[call.delegate_index] = f"{problem} (instruction {position})"
     return _extend(plan, payloads, opened, reasons)
+
+
+def _strip_problem(
+    plan: ExecutionPlan, calls: Sequence[DelegateCall], payload: OpenedPayload
+) -> str | None:
+    """Why a payload cannot be run in strips, or None when it can."""
+    if len(calls) != 1:
+        return "it is called more than once"
+    args, values = calls[0].args or (), plan.values or ()
+    if _any_dynamic(plan, args):
+        return "its shapes are known only at run time"
+    for piece in payload.pieces.values():
+        position = payload.graph.values[piece.whole].tensor.external_id
+        tensor = values[args[position]].val if position < len(args) else None
+        if isinstance(tensor, Tensor) and tensor.allocation_info is None:
+            return f"argument {position} has no planned memory"
+    return None
 
 
 def _foreign_reason(delegate: BackendDelegate) -> str:
@@ -235,6 +286,7 @@ def _extend(
     calls: dict[int, XnnpackCall] = {}
     closed: list[tuple[int, str]] = []
     opened_calls = 0
+    pieces: dict[int, tuple[int, int]] = {}
     for position, call in delegate_calls(plan):
         args = call.args or ()
         payload = opened.get(call.delegate_index)
@@ -247,7 +299,13 @@ def _extend(
         values += [_value(payload.graph.values[v], dynamic, arena) for v in payload.opened]
         arguments[position] = (*args, *new)
         opened_calls += bool(payload.opened)
-        calls[position] = XnnpackCall(payload.graph, payload.kept, arguments[position], dynamic)
+        opened_call = XnnpackCall(
+            payload.graph, payload.kept, arguments[position], dynamic, payload.pieces
+        )
+        for value, piece in payload.pieces.items():
+            (own,), (whole,) = opened_call.values((value,)), opened_call.values((piece.whole,))
+            pieces[own] = (whole, piece.offset_bytes)
+        calls[position] = opened_call.fold()
     added = frozenset(range(len(plan.values or ()), len(values)))
     return OpenedMethod(
         _with_arguments(replace(plan, values=tuple(values)), arguments),
@@ -256,6 +314,7 @@ def _extend(
         {number: payload for number, payload in opened.items() if payload.opened},
         opened_calls,
         tuple(closed),
+        pieces,
     )
 
 

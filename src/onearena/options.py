@@ -19,6 +19,8 @@ class Options:
             gives its kernels less than they need there.
         memory_map: the regions that planned memory may lie in; without it every tensor stays in
             the memory that it is in. With it every method is planned anew, smaller or not.
+        strips: run parts of opened calls in strips of rows, so that their largest activations
+            are never whole. Not with a memory map.
     """
 
     open_delegates: bool = True
@@ -26,3 +28,4 @@ class Options:
     time_limit_s: float = 0.5
     target: str | None = None
     memory_map: MemoryMap | None = None
+    strips: bool = True

@@ -13,10 +13,12 @@ from onearena.apply import NewMethod, rewrite_file
 from onearena.candidates import Candidate, plan_method
 from onearena.cortex_m.check import check_target
 from onearena.delegates.ethosu.calls import read_delegates
+from onearena.delegates.xnnpack.opening import prepare
 from onearena.errors import AnalysisError, UsageError, VerificationError
 from onearena.memory_map import MemoryMap
 from onearena.memory_map.check import verify_regions
 from onearena.method_report import inspect_method, planned_report
+from onearena.opening import delegate_calls
 from onearena.options import Options
 from onearena.program import (
     AnalysedMethod,
@@ -32,8 +34,10 @@ from onearena.results import MethodReport, ProgramReport, VerifyReport
 from onearena.sizes.targets import find_target
 from onearena.temp_memory.demand import find_demand, target_isa
 from onearena.temp_planning import planned_region
+from onearena.timeline.steps import MethodSteps
 from onearena.verification.program import verify_methods, verify_program
 from onearena.verification.rewrite import verify_rewrite
+from onearena.verification.strips import strip_fault
 from onearena.verification.violation import Violation
 
 PathLike = str | os.PathLike[str]
@@ -120,7 +124,14 @@ def optimize(
             reports = [_unchanged(inspect_method(method, record)) for method in methods]
             note = "already optimized by this version; copied as it is"
             return _copy(file, output, methods, reports, note)
-        return _optimize(file, output, options, record, tell)
+        try:
+            return _optimize(file, output, options, record, tell)
+        except VerificationError as error:
+            if not options.strips:
+                raise
+            # a fault of ours, and no reason to leave the user without a plan
+            plain = _optimize(file, output, replace(options, strips=False), record, tell)
+            return replace(plain, notes=(*plain.notes, f"without strips: {error}"))
 
 
 def _optimize(
@@ -129,31 +140,59 @@ def _optimize(
     plans = file.program.execution_plan or ()
     analysed = {k: analyse_method(file, plan) for k, plan in enumerate(plans)}
     reports: list[MethodReport] = []
-    changed: dict[int, NewMethod] = {}
-    records: dict[str, MethodRecord] = dict(record.methods) if record else {}
+    chosen: dict[int, Candidate] = {}
     for position, method in analysed.items():
         tell(f"planning {method.plan.name}")
         best, notes = plan_method(file, analysed, position, options)
         reports.append(planned_report(method, best, notes, record, options.target))
         if best is not None:
-            changed[position] = NewMethod(best.plan, best.draft.opened, method.payloads)
-            name = method.plan.name or ""
-            records[name] = _method_record(method, best, records.get(name), options.target)
-    if not changed:
+            chosen[position] = best
+    if not chosen:
         note = "no plan is smaller; copied as it is"
         return _copy(file, output, analysed.values(), reports, note)
+    tell("writing and verifying")
+    size, known = write_planned(file, output, analysed, chosen, options)
+    before, notes = file.source.size_bytes, _unsafe_notes(known)
+    return ProgramReport(file.path, os.fspath(output), tuple(reports), before, size, True, notes)
+
+
+def write_planned(
+    file: PteFile,
+    output: PathLike,
+    analysed: Mapping[int, AnalysedMethod],
+    chosen: Mapping[int, Candidate],
+    options: Options,
+) -> tuple[int, Sequence[Violation]]:
+    """Writes a program with some of its methods planned anew, verified from disk.
+
+    Args:
+        analysed, chosen: by position in the program; all methods, and the new ones.
+
+    Returns:
+        The size in bytes, and what was not safe before and is not now.
+
+    Raises:
+        UsageError: the output cannot be written.
+        VerificationError: the result is not safe; nothing was written.
+    """
+    record = read_record(file)
+    records: dict[str, MethodRecord] = dict(record.methods) if record else {}
+    changed: dict[int, NewMethod] = {}
+    for position, best in chosen.items():
+        method = analysed[position]
+        changed[position] = NewMethod(best.plan, best.draft.opened, method.payloads)
+        name = method.plan.name or ""
+        records[name] = _method_record(method, best, records.get(name), options.target)
     earlier_map = record.memory_map if record else None
     content = encode_record(Record(__version__, records, options.memory_map or earlier_map))
     rewritten = rewrite_file(file, changed, content)
-    tell("writing and verifying")
     memory_map, known = options.memory_map, list[Violation]()
     size = write_pte(
         rewritten,
         output,
         lambda written: _verify_written(file, analysed, written, memory_map, known),
     )
-    before, notes = file.source.size_bytes, _unsafe_notes(known)
-    return ProgramReport(file.path, os.fspath(output), tuple(reports), before, size, True, notes)
+    return size, known
 
 
 def _is_done(file: PteFile, options: Options) -> bool:
@@ -245,8 +284,23 @@ def _verify_written(
             order, views = entry.order if entry else (), old.timeline.storage.views
             arenas = memory_map.memory_ids if memory_map else ()
             _refuse(original, verify_rewrite(old.steps, new, order, views, arenas))
+            _refuse(original, tuple(_strip_faults(old, new)))
             if memory_map is not None:
                 _refuse(original, verify_regions(new.plan, memory_map))
+
+
+def _strip_faults(old: AnalysedMethod, new: MethodSteps) -> Iterable[Violation]:
+    """What delegates compute in strips is what they computed."""
+    delegates = {k: call.delegate_index for k, call in delegate_calls(new.plan)}
+    for instruction, call in new.calls.items():
+        payload = old.payloads.get(delegates[instruction]) if call.pieces else None
+        if payload is None or payload.graph is None:
+            continue
+        before = prepare(payload.graph, old.steps.what)[0]
+        fault = strip_fault(before, call.graph, call.pieces)
+        if fault is not None:
+            message = f"strips of instruction {instruction}: {fault}"
+            yield Violation("order", old.plan.name or "", message)
 
 
 def _refuse(original: PteFile, violations: Sequence[Violation]) -> None:
@@ -265,6 +319,8 @@ def _method_record(
         if not storage.pinned.keys() & {group[0], value}
     )
     count = len(method.plan.values or ())
+    old_pieces = earlier.pieces if earlier else ()
+    pieces = tuple((v, *where) for v, where in sorted(best.draft.opened.pieces.items()))
     # what an earlier run opened stays open
     first = earlier.opened[0] if earlier and earlier.opened[1] == count else count
     return MethodRecord(
@@ -275,6 +331,7 @@ def _method_record(
         (first, count + len(best.draft.opened.added)),
         best.draft.order,
         planned_region(method, best.draft.timeline, best.solution, target),
+        (*old_pieces, *pieces),
     )
 
 

@@ -64,7 +64,9 @@ def analyse_steps(
         if size < 0:
             raise AnalysisError(f"{method_label(file, plan)}: arena {arena} of {size} bytes")
     payloads = read_payloads(file, plan)
-    calls = understood_calls(plan, payloads)
+    record = read_record(file)
+    entry = record.methods.get(plan.name or "") if record else None
+    calls = understood_calls(plan, payloads, entry.pieces if entry else ())
     edges = boundaries(plan, payloads, read_delegates(file, plan))
     return payloads, method_steps(plan, calls, method_label(file, plan), edges)
 

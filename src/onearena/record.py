@@ -56,6 +56,8 @@ class MethodRecord:
         opened: first and past-the-last value that opening added.
         order: by instruction, its number in the original; empty when nothing moved.
         temp: the region for the application's temp allocator; None when none was planned.
+        pieces: (value, value, distance in bytes): the first is a part of the second, which
+            XNNPACK computes in strips of rows.
     """
 
     arena_bytes_before: tuple[int, ...]
@@ -65,6 +67,7 @@ class MethodRecord:
     opened: tuple[int, int]
     order: tuple[int, ...]
     temp: TempRecord | None = None
+    pieces: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,8 @@ def _method_json(method: MethodRecord) -> dict[str, Any]:
         "opened": list(method.opened),
         "order": list(method.order),
     }
+    if method.pieces:
+        content["pieces"] = [list(piece) for piece in method.pieces]
     if method.temp is not None:
         # versions that do not know it pass over it
         content["temp_region"] = {
@@ -158,6 +163,7 @@ def _method(entry: Any) -> MethodRecord:
         (int(first), int(last)),
         tuple(int(number) for number in entry["order"]),
         _temp(entry.get("temp_region")),
+        tuple((int(a), int(b), int(d)) for a, b, d in entry.get("pieces", ())),
     )
 
 

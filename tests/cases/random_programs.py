@@ -32,12 +32,14 @@ from onearena.pte.schema import AllocationDetails, EValue, ExecutionPlan, Tensor
 from onearena.pte.tensors import tensor_bytes
 from tests.cases.checking import optimize_and_verify
 from tests.cases.editing import edited
+from tests.cases.forced_strips import force_strips
 from tests.cases.lowering import lower, quantized, quiet, xnnpack, xnnpack_per_op
 from tests.cases.random_graphs import Graph, Network, Shape, Step, draw_graph
 from tests.cases.running import Call, difference, play, random_calls
 
 RUNS = 3
 FAULTS = 4
+STRIPS = 2
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,28 @@ def examine(case: Case, directory: Path, note: Callable[[str], None] = lambda _:
     if report.changed:
         note("faults")
         _plant_faults(case, small, lambda faulty: difference(expected, play(faulty, calls)))
+    note("strips")
+    _run_in_strips(case, stock, lambda path: difference(expected, play(path, calls)))
+
+
+def _run_in_strips(case: Case, stock: Path, differs: Callable[[Path], str | None]) -> None:
+    """Runs random parts in strips: bits must not change, whether it pays or not."""
+    rng = random.Random(case.graph.seed)
+    for number in range(STRIPS):
+        target = stock.with_name(f"strips-{number}.pte")
+        try:
+            pieces = force_strips(stock, target, rng)
+            if not pieces:
+                continue
+            violations = verify(target).violations
+            problem = differs(target)
+        except OnearenaError as error:
+            raise FindingError(f"strips: {error}") from error
+        if violations:
+            raise FindingError(f"strips: {violations[0]}")
+        if problem is not None:
+            raise FindingError(f"strips differ: {problem}")
+        _plant_faults(case, target, differs)
 
 
 def _plant_faults(case: Case, small: Path, differs: Callable[[Path], str | None]) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from onearena.candidates import Candidate, Draft, best_candidate, drafts, why_not_planned
+from onearena.candidates import Candidate, best_candidate, drafts, why_not_planned
+from onearena.drafts import Draft
 from onearena.errors import PlanError
 from onearena.options import Options
 from onearena.planners import plan as plan_problem

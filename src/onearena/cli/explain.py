@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
     progress = Progress(args.program, enabled=not args.json)
     try:
-        options = Options(time_limit_s=args.time_limit)
+        options = Options(time_limit_s=args.time_limit, strips=False)
         found = explain(args.program, options, progress, method=args.method, shapes=args.shape)
     finally:
         progress.close()

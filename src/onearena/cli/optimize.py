@@ -30,6 +30,11 @@ def add_parser(subparsers: Any) -> None:
         "--keep-order", action="store_true", help="leave kernels and nodes in their order"
     )
     parser.add_argument(
+        "--no-strips",
+        action="store_true",
+        help="never run parts of a delegate call in strips of rows",
+    )
+    parser.add_argument(
         "--target",
         metavar="NAME",
         help="cortex-m0 to cortex-m85: refuse a program whose kernels need more there than it "
@@ -62,7 +67,12 @@ def run(args: argparse.Namespace) -> int:
     memory_map = None if args.memory is None else parse_memory_map(args.memory)
     progress = Progress(args.program, enabled=not args.json)
     options = Options(
-        not args.closed, not args.keep_order, args.time_limit, args.target, memory_map
+        open_delegates=not args.closed,
+        reorder=not args.keep_order,
+        time_limit_s=args.time_limit,
+        target=args.target,
+        memory_map=memory_map,
+        strips=not args.no_strips,
     )
     try:
         page = _page(args)

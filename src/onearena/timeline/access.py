@@ -47,11 +47,12 @@ class Memory:
 def planned_memories(method: MethodSteps, added: frozenset[int]) -> dict[int, Memory]:
     """The values that own planned memory of a known, positive size, by value."""
     found: dict[int, Memory] = {}
+    folded = {value for call in method.calls.values() for value in call.folded}
     for index, entry in enumerate(method.plan.values or ()):
         tensor = entry.val
         if isinstance(tensor, Tensor) and tensor.allocation_info is not None:
             size = tensor_bytes(tensor)
-            if size:
+            if size and index not in folded:
                 info = tensor.allocation_info
                 offset = None if index in added else info.offset
                 found[index] = Memory(index, info.memory_id, offset, size)

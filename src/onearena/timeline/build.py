@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from onearena.cortex_m.schemas import NAMESPACE as CORTEX_M
@@ -16,6 +16,7 @@ from onearena.timeline.access import Memory
 from onearena.timeline.sharing import sharing_pairs
 from onearena.timeline.steps import MethodSteps
 from onearena.timeline.storage import Storage, analyse_storage, restage
+from onearena.timeline.windows import windows_of
 
 LARGE_ALIGNMENT = 64
 """For speed: a cache line, and the widest vector load."""
@@ -81,6 +82,10 @@ def build_timeline(
         _buffer(method, storage, value, number, value in fixed, deltas.get(value), large)
         for number, value in enumerate(values)
     ]
+    for value, windows in windows_of(method, storage).items():
+        number = values.index(value)
+        if value not in fixed:
+            buffers[number] = replace(buffers[number], windows=windows)
     whole = (Interval(0, method.exit_step + 1),)
     for memory in reserved:
         buffers.append(

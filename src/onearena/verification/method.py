@@ -166,14 +166,14 @@ def _state(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> 
     state = {v for v in extents if method.tensor(v).data_buffer_idx}
     # a copy of state that was made in this run is none
     written = {v for step in method.steps for v in step.roles.writes}
+    wholes = {v: whole for call in method.calls.values() for v, (whole, _) in call.parts.items()}
     for (position, value), readings in trace.reads.items():
         if value not in method.steps[position].roles.maybe_reads:
-            state.update(
-                target
-                for target, pieces in readings
-                if _has_before(pieces)
-                and (target not in written or (position, target) in trace.unwritten)
-            )
+            for target, pieces in readings:
+                whole = wholes.get(target, target)
+                unwritten = whole == target and (position, target) in trace.unwritten
+                if _has_before(pieces) and (whole not in written or unwritten):
+                    state.add(whole)
     names = state | {v for step in method.steps for v in step.roles.in_place}
     for value in sorted(state):
         held = _written_inside(trace, extents, names, value)

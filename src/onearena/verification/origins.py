@@ -92,14 +92,21 @@ def moves_bytes(step: Step) -> bool:
 
 def content_of(step: Step, value: int) -> int:
     """What a step writes: values of a payload are named by the payload, whose numbers are the
-    same before and after opening, and a copy has the name of what was copied."""
+    same before and after opening, and a copy has the name of what was copied. What is written
+    into a piece of a value is that value's content."""
     if step.call is None or step.node is None:
         return value
-    graph = step.call.graph
+    graph, pieces = step.call.graph, step.call.pieces
     for identifier in step.node.outputs:
         if step.call.values((identifier,)) == (value,):
-            return payload_content(_copied_from(graph, identifier))
+            named = pieces[identifier].whole if identifier in pieces else identifier
+            return payload_content(_copied_from(graph, named))
     return value
+
+
+def piece_of(step: Step, value: int) -> tuple[int, int] | None:
+    """The value that an argument of an XNNPACK call is a part of, and the offset in it."""
+    return None if step.call is None else step.call.parts.get(value)
 
 
 def copy_source(step: Step) -> int | None:

@@ -64,6 +64,7 @@ def _overlaps(problem: Problem, plan: Plan) -> Iterable[Violation]:
                 or at >= start + buffer.size_bytes
                 or start >= at + other.size_bytes
                 or not intersects(buffer.lifetime, other.lifetime)
+                or not _meet(buffer, start, other, at)
             ):
                 continue
             if buffer.id in group_of and group_of[buffer.id] == group_of.get(other.id):
@@ -78,3 +79,31 @@ def _overlaps(problem: Problem, plan: Plan) -> Iterable[Violation]:
                 f"[{start}, {start + buffer.size_bytes}) of arena {buffer.arena} are alive at once",
             )
         active.append(buffer)
+
+
+def _meet(first: Buffer, start: int, second: Buffer, at: int) -> bool:
+    """Whether two buffers occupy a byte in common at some step at which both are alive."""
+    if not first.windows and not second.windows:
+        return True
+    moments = {
+        moment
+        for buffer in (first, second)
+        for life in (*buffer.lifetime, *(window.lifetime for window in buffer.windows))
+        for moment in (life.start, life.end)
+    }
+    for moment in moments:  # nothing changes between two of them
+        one, other = _occupied(first, moment), _occupied(second, moment)
+        if one is None or other is None:
+            continue
+        if start + one[0] < at + other[1] and at + other[0] < start + one[1]:
+            return True
+    return False
+
+
+def _occupied(buffer: Buffer, step: int) -> tuple[int, int] | None:
+    if not any(life.start <= step < life.end for life in buffer.lifetime):
+        return None
+    for window in buffer.windows:
+        if window.lifetime.start <= step < window.lifetime.end:
+            return window.start_byte, window.end_byte
+    return 0, buffer.size_bytes

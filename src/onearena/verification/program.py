@@ -63,8 +63,15 @@ def _against_record(method: MethodSteps, trace: Trace, record: MethodRecord) -> 
                 f"value {second} must lie {distance} bytes after value {first}, its memory; it "
                 f"lies {b.start - a.start} bytes after it",
             )
+    for value, whole, distance in record.pieces:
+        a, b = extents.get(whole), extents.get(value)
+        fits = a is not None and b is not None and a.arena == b.arena and b.end <= a.end
+        if a is None or b is None or not fits or b.start - a.start != distance:
+            found = f"value {value} must lie {distance} bytes inside value {whole}, its part"
+            yield Violation("alias", name, found)
     # a handle's own memory is nobody's: only what its names stand for counts
-    touched = {target for targets in trace.targets.values() for target in targets}
+    parts = {value for value, whole, _ in record.pieces if whole in record.state}
+    touched = {target for targets in trace.targets.values() for target in targets} - parts
     for value in record.state:
         place = extents.get(value)
         for other in sorted(touched & extents.keys()):

@@ -8,10 +8,12 @@ from itertools import combinations
 from onearena.pte.tensors import tensor_bytes
 from onearena.timeline.steps import MethodSteps
 from onearena.verification.instructions import instruction_changes
-from onearena.verification.origins import Origin, Pieces
+from onearena.verification.origins import Origin, Piece, Pieces, append_piece
 from onearena.verification.trace import Reading, Trace, extents_of, trace_method
 from onearena.verification.violation import Violation
 
+_Parts = Mapping[tuple[int, int], tuple[int, int]]
+"""By (instruction, argument that is a part of another one): that one, and the offset in it."""
 _ByInstruction = Mapping[tuple[int, int], frozenset[Reading]]
 
 
@@ -44,11 +46,14 @@ def verify_rewrite(
     ignored = _uncertain(before, old, views)
     expected = _by_instruction(before, old, ignored, ())
     found = _by_instruction(after, new, ignored, order)
+    parts = _parts(after, order)
+    read = found.keys() | {(key[0], parts[key][0]) for key in found if key in parts}
     return (
         *_new_overlaps(before, after),
         *_reads(name, expected, found, count),
-        *_lost_reads(before, old, expected.keys() - found.keys()),
-        *_inner_reads(after, new, found, count),
+        *_lost_reads(before, old, expected.keys() - read),
+        *_inner_reads(after, new, found, count, parts),
+        *_part_reads(name, expected, found, parts, count),
         *_survivors(before, old, new, ignored),
     )
 
@@ -187,25 +192,72 @@ def _lost_reads(
         )
 
 
+def _parts(method: MethodSteps, order: Sequence[int]) -> _Parts:
+    return {
+        (order[position], value): part
+        for position, call in method.calls.items()
+        for value, part in call.parts.items()
+    }
+
+
 def _inner_reads(
-    after: MethodSteps, trace: Trace, found: _ByInstruction, count: int
+    after: MethodSteps, trace: Trace, found: _ByInstruction, count: int, parts: _Parts
 ) -> Iterable[Violation]:
-    """Opened activations hold, when they are read, what their own call wrote into them."""
+    """Opened activations hold, when they are read, what their own call wrote into them; a part
+    of one, that part of it."""
     extents = extents_of(after)
     for (instruction, value), alternatives in sorted(found.items(), key=lambda item: item[0]):
-        if value < count or value not in extents:
+        whole, offset = parts.get((instruction, value), (value, None))
+        if whole < count or value not in extents:
             continue
-        held = trace.written.get(value, set())
+        held = trace.written.get(whole, set())
         for _, pieces in alternatives:
             origins = {origin for piece in pieces for origin, _ in piece.origins}
             distances = {at - p.start for p in pieces for _, at in p.origins}
-            if not origins <= held or len(distances) > 1:
+            misplaced = offset is not None and distances != {offset}
+            if not origins <= held or len(distances) > 1 or misplaced:
                 yield Violation(
                     "overlap",
                     after.plan.name or "",
                     f"opened value {value}, read at instruction {instruction}, was overwritten",
                 )
                 break
+
+
+def _part_reads(
+    name: str, expected: _ByInstruction, found: _ByInstruction, parts: _Parts, count: int
+) -> Iterable[Violation]:
+    """A part of a value of the original holds that part of what the value held there."""
+    for (instruction, value), alternatives in sorted(found.items(), key=lambda item: item[0]):
+        whole, offset = parts.get((instruction, value), (count, 0))
+        if whole >= count:
+            continue
+        whole_read = expected.get((instruction, whole), frozenset())
+        if not whole_read:
+            found_text = f"value {value} is a part of value {whole}, which "
+            found_text += f"instruction {instruction} did not read"
+            yield Violation("alias", name, found_text)
+            continue
+        size = max(p.start + p.size_bytes for _, pieces in alternatives for p in pieces)
+        wanted = {_cut(pieces, offset, offset + size) for _, pieces in whole_read}
+        if {pieces for _, pieces in alternatives} != wanted:
+            yield Violation(
+                "overlap",
+                name,
+                f"value {value}, a part of value {whole}, read at instruction {instruction}, was "
+                "overwritten",
+            )
+
+
+def _cut(pieces: Pieces, start: int, end: int) -> Pieces:
+    """The bytes [start, end) of a value, counted from `start`."""
+    result: list[Piece] = []
+    for piece in pieces:
+        first, last = max(piece.start, start), min(piece.start + piece.size_bytes, end)
+        if first < last:
+            origins = frozenset((o, at + first - piece.start) for o, at in piece.origins)
+            append_piece(result, Piece(first - start, last - first, origins))
+    return tuple(result)
 
 
 def _survivors(

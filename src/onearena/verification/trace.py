@@ -30,6 +30,7 @@ from onearena.verification.origins import (
     content_of,
     copy_source,
     moves_bytes,
+    piece_of,
 )
 
 MAX_STATES = 4096
@@ -259,11 +260,10 @@ class _Tracer:
                 # written early, it keeps what others have written there since: there may be
                 # no second write
                 keep = any(early == value for early, _ in step.early_writes)
-                self._write(state, value, self._origin(step, value), keep)
+                self._compute(state, step, value, keep)
         for writer, value in self._early.get(position, ()):
             self._touch(state, writer, value)
-            origin = self._origin(self._method.steps[writer], value)
-            self._write(state, value, origin)
+            self._compute(state, self._method.steps[writer], value)
 
     def _clobber(self, state: _State, step: Step, place: Extent) -> None:
         origin = Origin("temp", self._number(step), UNKNOWN)
@@ -333,6 +333,17 @@ class _Tracer:
             owners = frozenset((origin, start - at) for origin, at in piece.origins)
             arena.write(start, start + piece.size_bytes, owners)
             held.update(origin for origin, _ in piece.origins)
+
+    def _compute(self, state: _State, step: Step, value: int, keep: bool = False) -> None:
+        """Writes a value, or as a piece of another one a part of that one's content."""
+        origin, piece = self._origin(step, value), piece_of(step, value)
+        extent = self._extents.get(state.target(value))
+        if piece is None or extent is None:
+            self._write(state, value, origin, keep)
+            return
+        whole, offset = piece
+        self._write(state, value, origin, keep, extent.start - offset)
+        self._trace.written.setdefault(whole, set()).add(origin)
 
     def _write(
         self,

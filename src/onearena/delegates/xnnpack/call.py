@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from onearena.delegates.xnnpack.graph import Graph, Node
@@ -17,23 +17,57 @@ from onearena.delegates.xnnpack.rules import (
     kept_internal,
 )
 from onearena.delegates.xnnpack.schema import XNNSoftmax
+from onearena.delegates.xnnpack.strips import Piece
 
 _IN_PLACE = UNARY | BINARY | {XNNSoftmax}
 
 
 @dataclass(frozen=True)
 class XnnpackCall:
-    """A delegate call whose payload is understood: `args[k]` is the external value k."""
+    """A delegate call whose payload is understood: `args[k]` is the external value k.
+
+    Attributes:
+        pieces: payload values that name bytes inside another argument.
+        folded: the program's values of the pieces, when `args` names what they are pieces of
+            instead; empty when it names them.
+    """
 
     graph: Graph
     kept: Mapping[int, Link]
     args: tuple[int, ...]
     is_dynamic: bool
+    pieces: Mapping[int, Piece] = field(default_factory=dict)
+    folded: frozenset[int] = frozenset()
+
+    def fold(self) -> XnnpackCall:
+        """The same call, with pieces named by what they are pieces of."""
+        args, folded = list(self.args), set()
+        for value, piece in self.pieces.items():
+            position = self.graph.values[value].tensor.external_id
+            folded.add(self.args[position])
+            args[position] = self.whole_of(piece)
+        return replace(self, args=tuple(args), folded=frozenset(folded))
 
     @cached_property
     def order(self) -> EffectiveOrder:
         """How late operands may be read and how early outputs written."""
         return effective_order(self.graph, self.kept)
+
+    def whole_of(self, piece: Piece) -> int:
+        """The program's value that a piece is a part of."""
+        return self.args[self.graph.values[piece.whole].tensor.external_id]
+
+    @cached_property
+    def parts(self) -> Mapping[int, tuple[int, int]]:
+        """By argument that is a piece, the argument that it is a part of and the offset in it."""
+
+        return {
+            self.args[self.graph.values[value].tensor.external_id]: (
+                self.whole_of(piece),
+                piece.offset_bytes,
+            )
+            for value, piece in self.pieces.items()
+        }
 
     def values(self, ids: tuple[int, ...]) -> tuple[int, ...]:
         """The program's values among these payload values, each once."""
@@ -55,7 +89,9 @@ class XnnpackCall:
         if node.kind not in _IN_PLACE or len(node.outputs) != 1:
             return ()
         output = self.graph.values[node.outputs[0]]
-        operands = self.graph.activations(node)
+        if output.id in self.pieces:
+            return ()  # a part of its memory, while the rest is not born yet, or still needed
+        operands = [v for v in self.graph.activations(node) if v not in self.pieces]
         if self.is_dynamic and node.kind in BINARY and not self._has_scalar_operand(node):
             return ()
         equal = tuple(
@@ -75,6 +111,8 @@ class XnnpackCall:
         if node.kind not in SAME_BYTES:
             return None
         source, target = self.graph.values[node.inputs[0]], self.graph.values[node.outputs[0]]
+        if source.id in self.pieces or target.id in self.pieces:
+            return None
         if source.size_bytes is None or source.size_bytes != target.size_bytes:
             return None
         found = self.values((source.id,))

@@ -8,22 +8,23 @@ of the call. The stock delegate then writes it where that tensor lives, in the a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
-from onearena.delegates.xnnpack.graph import Graph, index_graph, tensor_of
-from onearena.delegates.xnnpack.normalise import Normalisation, normalise, with_tensor
+from onearena.delegates.xnnpack.arguments import as_arguments
+from onearena.delegates.xnnpack.commute import transposes_before_concatenations
+from onearena.delegates.xnnpack.graph import Graph, index_graph
+from onearena.delegates.xnnpack.normalise import Normalisation, normalise
 from onearena.delegates.xnnpack.rules import (
     Link,
     closed_reason,
     kept_internal,
 )
 from onearena.delegates.xnnpack.schema import (
-    EXTERNAL_OUTPUT,
     MAX_EXTERNALS,
     XNNGraph,
-    XValue,
 )
 from onearena.delegates.xnnpack.shapes import Dims, values_of_other_shape
+from onearena.delegates.xnnpack.strips import Piece, Region, Strips, cut_into_strips
 
 
 @dataclass(frozen=True)
@@ -35,22 +36,30 @@ class OpenedPayload:
         opened: ids of the values that became arguments, in argument order.
         kept: the activations that stay in XNNPACK's workspace, each with the reason.
         changes: how the graph was normalised before it was opened.
+        pieces: opened values that name bytes inside another argument, by id.
+        strips: what running parts of the payload in strips costs; None when nothing does.
     """
 
     graph: Graph
     opened: tuple[int, ...]
     kept: Mapping[int, Link]
     changes: Normalisation
+    pieces: Mapping[int, Piece] = field(default_factory=dict)
+    strips: Strips | None = None
 
 
 def open_payload(
-    source: XNNGraph, what: str, calls: Sequence[Mapping[int, Dims]] = ()
+    source: XNNGraph,
+    what: str,
+    calls: Sequence[Mapping[int, Dims]] = (),
+    regions: Sequence[Region] = (),
 ) -> OpenedPayload | str:
     """Opens every value that can be opened; returns the reason when none may be.
 
     Args:
         calls: for each call of the payload, by external id the shape of the argument in
             storage order. Values that would get another shape than declared stay internal.
+        regions: what to run in strips, in values of the normalised payload.
 
     Raises:
         FormatError: the graph contradicts itself.
@@ -59,12 +68,18 @@ def open_payload(
     reason = closed_reason(graph) or _bad_externals(graph)
     if reason is not None:
         return reason
-    split, changes = normalise(graph, what)
+    split, changes = prepare(graph, what)
+    strips = cut_into_strips(split, regions, what) if regions else Strips(split)
+    if strips is None:
+        return "it cannot be run in these strips"
+    first, split = split.source.num_externs, strips.graph
     kept = dict(kept_internal(split))
-    for dims in calls:
-        for value in values_of_other_shape(split, dims):
-            if split.values[value].is_internal and value in split.producer:
-                kept.setdefault(value, Link.SHAPE)
+    other = {v for dims in calls for v in values_of_other_shape(split, dims)}
+    if other.intersection((*strips.outside, *strips.pieces)):
+        return "shapes are not as it declares them"
+    for value in other:
+        if split.values[value].is_internal and value in split.producer:
+            kept.setdefault(value, Link.SHAPE)
     candidates = [
         value
         for node in split.nodes
@@ -72,12 +87,26 @@ def open_payload(
         if split.values[value].is_internal and value not in kept
     ]
     room = MAX_EXTERNALS - split.source.num_externs
+    if room < 0:
+        return "the delegate takes no more arguments"
     if len(candidates) > room:
         largest = sorted(candidates, key=lambda v: -(split.values[v].size_bytes or 0))[:room]
         kept.update((v, Link.LIMIT) for v in candidates if v not in set(largest))
         candidates = [v for v in candidates if v not in kept]
-    opened = index_graph(_externalise(split.source, candidates), what)
-    return OpenedPayload(opened, tuple(candidates), kept, changes)
+    graph = index_graph(as_arguments(split.source, candidates), what)
+    opened = tuple(graph.externals[k] for k in range(first, graph.source.num_externs))
+    made = strips if regions else None
+    return OpenedPayload(graph, opened, kept, changes, strips.pieces, made)
+
+
+def prepare(graph: Graph, what: str) -> tuple[Graph, Normalisation]:
+    """A payload as it is opened, and how it was normalised.
+
+    Raises:
+        FormatError: the graph contradicts itself.
+    """
+    graph, changes = normalise(graph, what)
+    return transposes_before_concatenations(graph, what)[0], changes
 
 
 def _bad_externals(graph: Graph) -> str | None:
@@ -85,25 +114,3 @@ def _bad_externals(graph: Graph) -> str | None:
     if positions != list(range(graph.source.num_externs)):
         return "arguments that are numbered with gaps"
     return None
-
-
-def _externalise(source: XNNGraph, opened: Sequence[int]) -> XNNGraph:
-    positions = {value: source.num_externs + i for i, value in enumerate(opened)}
-    values = tuple(_with_position(xvalue, positions) for xvalue in source.xvalues or ())
-    return replace(
-        source,
-        xvalues=values,
-        num_externs=source.num_externs + len(opened),
-        output_ids=(*(source.output_ids or ()), *opened),
-    )
-
-
-def _with_position(xvalue: XValue, positions: Mapping[int, int]) -> XValue:
-    tensor = tensor_of(xvalue)
-    assert tensor is not None
-    position = positions.get(tensor.id_out)
-    if position is None:
-        return xvalue
-    return with_tensor(
-        xvalue, replace(tensor, external_id=position, flags=tensor.flags | EXTERNAL_OUTPUT)
-    )

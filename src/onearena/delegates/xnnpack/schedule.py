@@ -25,7 +25,7 @@ def schedule_payload(
     """
     graph = payload.graph
     units = _units(graph, payload.kept)
-    operations = [_operation(graph, unit) for unit in units]
+    operations = [_operation(payload, unit) for unit in units]
     kept = {
         value.id
         for value in graph.values.values()
@@ -44,7 +44,10 @@ def schedule_payload(
 
 
 def _is_original_output(payload: OpenedPayload, value: int) -> bool:
-    return value in payload.graph.producer and value not in payload.opened
+    written = value in payload.graph.producer or (
+        payload.strips is not None and payload.strips.outside.get(value, False)
+    )
+    return written and value not in payload.opened
 
 
 def _units(graph: Graph, kept: Mapping[int, Link]) -> list[list[int]]:
@@ -66,11 +69,18 @@ def _units(graph: Graph, kept: Mapping[int, Link]) -> list[list[int]]:
     return sorted(members.values(), key=lambda unit: unit[-1])
 
 
-def _operation(graph: Graph, unit: list[int]) -> Operation:
+def _operation(payload: OpenedPayload, unit: list[int]) -> Operation:
+    """Touching a piece of a value is touching the value."""
+    graph, pieces = payload.graph, payload.pieces
     reads: set[int] = set()
     writes: set[int] = set()
     for index in unit:
         node = graph.nodes[index]
-        reads.update(v for v in node.inputs if not graph.values[v].is_constant)
-        writes.update(node.outputs)
-    return Operation(frozenset(reads - writes), frozenset(writes))
+        used = (v for v in node.inputs if not graph.values[v].is_constant)
+        reads.update(pieces[v].whole if v in pieces else v for v in used)
+        writes.update(pieces[v].whole if v in pieces else v for v in node.outputs)
+    strips = payload.strips
+    in_strips = strips is not None and any(
+        v in strips.parts for index in unit for v in graph.nodes[index].outputs
+    )
+    return Operation(frozenset(reads - writes), frozenset(writes), not in_strips)

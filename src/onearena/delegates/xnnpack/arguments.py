@@ -1,0 +1,42 @@
+"""Values of a payload become arguments of its call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from onearena.delegates.xnnpack.graph import tensor_of
+from onearena.delegates.xnnpack.normalise import with_tensor
+from onearena.delegates.xnnpack.schema import EXTERNAL_INPUT, EXTERNAL_OUTPUT, XNNGraph, XValue
+
+
+def as_arguments(source: XNNGraph, opened: Sequence[int], inputs: Collection[int] = ()) -> XNNGraph:
+    """Appends arguments to a payload.
+
+    Args:
+        opened: the values, in the order of the new arguments.
+        inputs: those among them, and among the outputs that there are already, which no node
+            writes under their own name.
+    """
+    positions = {value: source.num_externs + k for k, value in enumerate(opened)}
+    outputs = (*(source.output_ids or ()), *opened)
+    return replace(
+        source,
+        xvalues=tuple(_argument(v, positions, inputs) for v in source.xvalues or ()),
+        num_externs=source.num_externs + len(opened),
+        input_ids=(*(source.input_ids or ()), *(v for v in outputs if v in inputs)),
+        output_ids=tuple(v for v in outputs if v not in inputs),
+    )
+
+
+def _argument(xvalue: XValue, positions: Mapping[int, int], inputs: Collection[int]) -> XValue:
+    tensor = tensor_of(xvalue)
+    assert tensor is not None
+    value = tensor.id_out
+    is_output = bool(tensor.flags & EXTERNAL_OUTPUT)
+    if value not in positions and not (value in inputs and is_output):
+        return xvalue
+    kind = EXTERNAL_INPUT if value in inputs else EXTERNAL_OUTPUT
+    flags = tensor.flags & ~(EXTERNAL_INPUT | EXTERNAL_OUTPUT) | kind
+    position = positions.get(value, tensor.external_id)
+    return with_tensor(xvalue, replace(tensor, external_id=position, flags=flags))

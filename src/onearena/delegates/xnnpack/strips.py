@@ -1,0 +1,351 @@
+"""Runs a part of a payload in strips of rows, so that what is inside it is never whole.
+
+A region is a set of nodes with some values between them. Its strips run one after another; each
+computes some rows of every output of the region from the rows that it needs, with those that two
+strips both need computed twice. What lies inside exists one strip at a time. What goes in and
+comes out is whole, in memory: a strip reads rows of it, and writes rows of it, under names of
+their own. XNNPACK runs nodes in list order, so a value written in pieces may be read under
+another name afterwards, as an external input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+
+from onearena.delegates.xnnpack import schema as x
+from onearena.delegates.xnnpack.arguments import as_arguments
+from onearena.delegates.xnnpack.graph import Graph, Node, Value, index_graph, tensor_of
+from onearena.delegates.xnnpack.normalise import with_tensor
+from onearena.delegates.xnnpack.rows import Rows, StripNode, hull, row_axis, row_count, strip_node
+from onearena.delegates.xnnpack.rules import SAME_BYTES, kept_internal
+
+_PACKED = (x.XNNConv2d, x.XNNDepthwiseConv2d, x.XNNFullyConnected)
+"""Nodes that keep a copy of their weights, packed: each strip has one of its own."""
+_COPIES = SAME_BYTES | {x.XNNStaticConstantPad}
+
+
+@dataclass(frozen=True)
+class Region:
+    """What to run in strips.
+
+    Attributes:
+        inside: values that shall never be whole; the nodes that write and read them are run in
+            strips.
+        strips: how many, at least 2.
+    """
+
+    inside: frozenset[int]
+    strips: int
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A value that names bytes inside another value of the payload."""
+
+    whole: int
+    offset_bytes: int
+
+
+@dataclass(frozen=True)
+class Strips:
+    """A payload with regions in strips.
+
+    Attributes:
+        graph: the new graph; the values of the old one keep their numbers.
+        pieces: by value, where it lies.
+        parts: by value that strips added, the value of the old graph and its rows.
+        outside: values that must become arguments, since they have pieces; True for those that
+            are only written in pieces.
+        weights_bytes: of constants that strips keep additional copies of.
+        work: computed elements, in relation to what the regions compute without strips.
+    """
+
+    graph: Graph
+    pieces: Mapping[int, Piece] = field(default_factory=dict)
+    parts: Mapping[int, tuple[int, Rows]] = field(default_factory=dict)
+    outside: Mapping[int, bool] = field(default_factory=dict)
+    weights_bytes: int = 0
+    work: float = 1.0
+
+
+def cut_into_strips(graph: Graph, regions: Sequence[Region], what: str) -> Strips | None:
+    """Rewrites a graph; None when some region cannot be run in strips.
+
+    Args:
+        graph: before it is opened.
+        what: how errors call the payload.
+    """
+    result = Strips(graph)
+    for region in regions:
+        found = _Cut(result, region, what).run()
+        if found is None:
+            return None
+        result = found
+    return result
+
+
+class _ImpossibleError(Exception):
+    """The region cannot be run in strips."""
+
+
+class _Cut:
+    """One region; the graph may have others in strips already."""
+
+    def __init__(self, before: Strips, region: Region, what: str) -> None:
+        self._before, self._graph, self._what = before, before.graph, what
+        self._count = region.strips
+        self._kept = kept_internal(self._graph)
+        self._inside, self._nodes = self._closed(region.inside)
+        self._pieces: dict[int, Piece] = dict(before.pieces)
+        self._parts: dict[int, tuple[int, Rows]] = dict(before.parts)
+        self._outside: dict[int, bool] = dict(before.outside)
+        self._next = max(self._graph.values) + 1
+        self._templates = {
+            t.id_out: v for v in self._graph.source.xvalues or () if (t := tensor_of(v))
+        }
+        self._values: list[x.XValue] = []
+
+    def run(self) -> Strips | None:
+        try:
+            self._check()
+            strips = self._all_rows()
+            nodes: list[x.XNode] = []
+            computed = 0
+            for strip in strips:
+                nodes += self._emit(strip)
+                computed += sum(self._elements(v, r) for v, r in strip.items())
+        except _ImpossibleError:
+            return None
+        whole = sum(self._graph.values[n.outputs[0]].element_count for n in self._nodes)
+        before = self._before
+        return Strips(
+            self._rebuilt(nodes),
+            self._pieces,
+            self._parts,
+            self._outside,
+            before.weights_bytes + self._weights(strips),
+            max(before.work, computed / max(1, whole)),
+        )
+
+    # -- what belongs to the region -------------------------------------------------------
+
+    def _closed(self, inside: frozenset[int]) -> tuple[frozenset[int], tuple[Node, ...]]:
+        """With everything that XNNPACK merges, which cannot be cut apart."""
+        graph, values = self._graph, set(inside)
+        while True:
+            nodes = {graph.producer[v].index for v in values if v in graph.producer}
+            nodes |= {node.index for v in values for node in graph.consumers.get(v, ())}
+            touched = {v for k in nodes for v in (*graph.nodes[k].inputs, *graph.nodes[k].outputs)}
+            merged = (touched & self._kept.keys()) - values
+            if not merged:
+                return frozenset(values), tuple(graph.nodes[k] for k in sorted(nodes))
+            values |= merged
+
+    def _check(self) -> None:
+        graph = self._graph
+        if self._count < 2 or not self._nodes:
+            raise _ImpossibleError
+        for value in self._inside:
+            found = graph.values.get(value)
+            if found is None or not found.is_internal or value not in graph.producer:
+                raise _ImpossibleError
+            if value in self._outside or row_axis(found) is None:
+                raise _ImpossibleError
+        members = {node.index for node in self._nodes}
+        for node in self._nodes:
+            if len(node.outputs) != 1 or node.outputs[0] in self._pieces:
+                raise _ImpossibleError
+            if any(operand in self._pieces for operand in node.inputs):
+                raise _ImpossibleError
+            if not self._is_inside(node) and node.kind in _COPIES:
+                raise _ImpossibleError  # it would be a copy of what is never whole
+        # what depends on the region must not be needed by it
+        behind: set[int] = set()
+        for node in graph.nodes:
+            touches = [graph.producer[v] for v in node.inputs if v in graph.producer]
+            if node.index in members:
+                if any(other.index in behind for other in touches):
+                    raise _ImpossibleError
+            elif any(other.index in members or other.index in behind for other in touches):
+                behind.add(node.index)
+        self._behind = frozenset(behind)
+
+    # -- which rows each strip computes ---------------------------------------------------
+
+    def _all_rows(self) -> list[dict[int, Rows]]:
+        """By strip, the rows of each value that it computes; values without any are left out."""
+        done = {node.outputs[0]: 0 for node in self._nodes if not self._is_inside(node)}
+        return [self._rows(strip, done) for strip in range(self._count)]
+
+    def _is_inside(self, node: Node) -> bool:
+        return node.outputs[0] in self._inside
+
+    def _rows(self, strip: int, done: dict[int, int]) -> dict[int, Rows]:
+        wanted: dict[int, list[Rows]] = {}
+        rows: dict[int, Rows] = {}
+        for node in reversed(self._nodes):
+            output = node.outputs[0]
+            needs = wanted.get(output, [])
+            if output in self._inside:
+                if not needs:
+                    continue
+                rows[output] = hull(needs)
+            else:
+                value = self._graph.values[output]
+                if row_axis(value) is None:
+                    raise _ImpossibleError
+                share = row_count(value) * (strip + 1) // self._count
+                until = max([share, done[output], *(part.end for part in needs)])
+                if until == done[output]:
+                    continue
+                rows[output] = Rows(done[output], until)
+                done[output] = until
+            self._want(node, rows[output], wanted)
+        return rows
+
+    def _want(self, node: Node, rows: Rows, wanted: dict[int, list[Rows]]) -> None:
+        strip = self._strip(node, rows)
+        own = {other.outputs[0] for other in self._nodes}
+        for operand, needed in zip(node.inputs, strip.rows, strict=True):
+            value = self._graph.values[operand]
+            if needed is not None and value.is_constant:
+                raise _ImpossibleError
+            if operand in own:
+                if needed is None:
+                    raise _ImpossibleError
+                wanted.setdefault(operand, []).append(needed)
+
+    def _strip(self, node: Node, rows: Rows) -> StripNode:
+        found = strip_node(self._graph, node, rows)
+        if found is None:
+            raise _ImpossibleError
+        return found
+
+    # -- the new nodes --------------------------------------------------------------------
+
+    def _emit(self, rows: Mapping[int, Rows]) -> list[x.XNode]:
+        nodes: list[x.XNode] = []
+        temporary: dict[int, int] = {}
+        for node in self._nodes:
+            output = node.outputs[0]
+            if output not in rows:
+                continue
+            strip = self._strip(node, rows[output])
+            names = {}
+            for position, operand in enumerate(node.inputs):
+                needed = strip.rows[position]
+                if needed is not None:
+                    names[position] = self._operand(operand, needed, rows, temporary)
+            if output in self._inside:
+                result = temporary[output] = self._value(output, rows[output])
+            else:
+                result = self._piece(output, rows[output], output, rows[output].start)
+                self._hold(output, written_in_pieces=True)
+            nodes.append(
+                replace(node.xnode, xnode_union=_renamed(node, strip.union, names, result))
+            )
+        return nodes
+
+    def _operand(
+        self, operand: int, needed: Rows, rows: Mapping[int, Rows], temporary: Mapping[int, int]
+    ) -> int:
+        if operand in self._inside:
+            held = rows[operand]
+            if held == needed:
+                return temporary[operand]
+            if operand in self._kept:
+                raise _ImpossibleError
+            whole = temporary[operand]
+            self._hold(whole, written_in_pieces=False)
+            return self._piece(operand, needed, whole, needed.start - held.start)
+        self._hold(operand, written_in_pieces=False)
+        return self._piece(operand, needed, operand, needed.start)
+
+    def _hold(self, value: int, written_in_pieces: bool) -> None:
+        """Makes sure that a value can have pieces."""
+        if value in self._kept:
+            raise _ImpossibleError
+        self._outside[value] = self._outside.get(value, False) or written_in_pieces
+
+    def _piece(self, like: int, rows: Rows, whole: int, first: int) -> int:
+        value = self._graph.values[like]
+        axis, size = row_axis(value), value.size_bytes
+        if axis is None or size is None or not value.size_bytes:
+            raise _ImpossibleError
+        made = self._value(like, rows)
+        self._pieces[made] = Piece(whole, size // value.dims[axis] * first)
+        return made
+
+    def _value(self, like: int, rows: Rows) -> int:
+        """A new internal value with some rows of another one."""
+        value, made = self._graph.values[like], self._next
+        axis = row_axis(value)
+        assert axis is not None
+        dims = (*value.dims[:axis], rows.end - rows.start, *value.dims[axis + 1 :])
+        tensor = replace(value.tensor, dims=dims, id_out=made, external_id=x.INVALID_ID, flags=0)
+        self._values.append(with_tensor(self._templates[like], tensor))
+        self._parts[made] = (like, rows)
+        self._next += 1
+        return made
+
+    # -- the new graph --------------------------------------------------------------------
+
+    def _rebuilt(self, strips: Sequence[x.XNode]) -> Graph:
+        """The strips stand where the last node of the region stood; what depends on the region
+        and stood before that comes behind them."""
+        members, end = {node.index for node in self._nodes}, self._nodes[-1].index
+        others = [node for node in self._graph.nodes if node.index not in members]
+        first = [n.xnode for n in others if n.index < end and n.index not in self._behind]
+        last = [n.xnode for n in others if n.index < end and n.index in self._behind]
+        last += [n.xnode for n in others if n.index > end]
+        source, gone = self._graph.source, self._inside
+        values = [v for v in source.xvalues or () if (t := tensor_of(v)) and t.id_out not in gone]
+        source = replace(source, xnodes=(*first, *strips, *last), xvalues=(*values, *self._values))
+        return self._with_arguments(index_graph(source, self._what))
+
+    def _with_arguments(self, graph: Graph) -> Graph:
+        """Pieces are arguments, and so are the values that they are parts of."""
+        wanted = (*self._outside, *self._pieces)
+        opened = [value for value in wanted if not graph.values[value].is_external]
+        written = {value for value, in_pieces in self._outside.items() if in_pieces}
+        written.update(value for value in self._pieces if value not in graph.producer)
+        return index_graph(as_arguments(graph.source, opened, written), self._what)
+
+    def _weights(self, strips: Sequence[Mapping[int, Rows]]) -> int:
+        total = 0
+        for node in self._nodes:
+            if node.kind in _PACKED:
+                runs = sum(node.outputs[0] in rows for rows in strips)
+                constants = [self._graph.values[v] for v in node.inputs[1:]]
+                total += (runs - 1) * sum(_constant_bytes(value) for value in constants)
+        return total
+
+    def _elements(self, value: int, rows: Rows) -> int:
+        found = self._graph.values[value]
+        return found.element_count // row_count(found) * (rows.end - rows.start)
+
+
+def _constant_bytes(value: Value) -> int:
+    # types without a simple size are at most a byte per element
+    return value.element_count if value.size_bytes is None else value.size_bytes
+
+
+def _renamed(node: Node, union: x.NodeUnion, names: Mapping[int, int], output: int) -> x.NodeUnion:
+    """The operator with other operands.
+
+    Args:
+        names: by position among the node's inputs.
+    """
+    changes: dict[str, int] = {}
+    position = 0
+    for member in fields(union):
+        if not member.name.endswith("_id") or getattr(union, member.name) == x.INVALID_ID:
+            continue
+        if member.name.startswith("output"):
+            changes[member.name] = output
+        elif position < len(node.inputs):
+            if position in names:
+                changes[member.name] = names[position]
+            position += 1
+    return replace(union, **changes)  # type: ignore[arg-type]

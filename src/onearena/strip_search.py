@@ -1,0 +1,210 @@
+"""Which parts of a method's delegate calls to run in strips.
+
+A hill climb from the peak: an activation of a call that is alive where most is alive grows into
+a region, value by value over its largest neighbours. Each of these regions is tried with several
+numbers of strips: an estimate of the call alone picks some of them, which are drafted in full.
+The best is kept when it lowers what the method needs, and the search goes on from the new peak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from onearena.delegates.xnnpack.graph import Graph, Node
+from onearena.delegates.xnnpack.opening import OpenedPayload
+from onearena.delegates.xnnpack.rows import Rows, row_axis, row_count, strip_node
+from onearena.delegates.xnnpack.strip_estimate import live_bytes as live_in_call
+from onearena.delegates.xnnpack.strips import Region, Strips, cut_into_strips
+from onearena.drafts import Draft, Drafter, Regions, best_of
+from onearena.opening import delegate_calls
+from onearena.peak import live_bytes, soft_peak, values_at_peak
+
+_COUNTS = (2, 3, 4, 6, 8, 12, 16, 24)
+_MAX_ROUNDS = 40
+_MAX_GROWTH = 16
+_PLACES = 12
+"""So many activations at the peak are tried as seeds."""
+_DRAFTED = 3
+"""So many of the estimated regions are drafted in full."""
+_GAIN = 0.998
+"""What a round must bring at least, in relation to before."""
+_MOST_LOSS = 1.01
+"""A round that lowers one of several equal peaks may cost this much at the others."""
+_MOST_WORK = 1.25
+"""A region may compute this much of what it computes without strips."""
+_SMALL = 1 / 32
+"""Neighbours that are smaller than this share of the seed are not grown over."""
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Regions to try; `gain` is what the call's own peak changes by, below 0 is good."""
+
+    regions: Regions
+    gain_bytes: float
+
+
+def strip_drafts(maker: Drafter, start: Draft) -> list[Draft]:
+    """Drafts with parts in strips, each better than the one before and than `start`.
+
+    Raises:
+        FormatError: a payload contradicts itself.
+    """
+    return list(_Search(maker, start).run())
+
+
+class _Search:
+    def __init__(self, maker: Drafter, start: Draft) -> None:
+        self._maker, self._start = maker, start
+        self._payloads: Mapping[int, OpenedPayload] = start.opened.payloads
+        self._is_row_wise = cache(self._row_wise)
+        self._estimate_now = 0.0
+        self._tried: set[tuple[tuple[int, tuple[Region, ...]], ...]] = set()
+
+    def run(self) -> Iterator[Draft]:
+        best: Draft = self._start
+        regions: Regions = {}
+        for _ in range(_MAX_ROUNDS):
+            step = self._round(best, regions)
+            if step is None:
+                return
+            regions, best = step
+            yield best
+
+    def _round(self, now: Draft, regions: Regions) -> tuple[Regions, Draft] | None:
+        trials = sorted(self._trials(now, regions), key=lambda trial: trial.gain_bytes)
+        together = _together(trials, regions)
+        if together is not None:
+            trials.insert(0, together)
+        limit = _cost_bytes(now) * _GAIN
+        best: tuple[Regions, Draft] | None = None
+        for trial in trials[:_DRAFTED]:
+            draft = best_of(self._maker.opened(trial.regions))
+            cost = _cost_bytes(draft)
+            if cost < limit and draft.least_bytes <= now.least_bytes * _MOST_LOSS:
+                limit, best = cost, (trial.regions, draft)
+        return best
+
+    # -- what to try ----------------------------------------------------------------------
+
+    def _trials(self, now: Draft, regions: Regions) -> Iterator[_Trial]:
+        for delegate, value in self._places(now):
+            own = regions.get(delegate, ())
+            before = cut_into_strips(self._maker.normalised(delegate), own, "")
+            assert before is not None
+            self._estimate_now = _estimate_bytes(before)
+            for inside in self._growing(delegate, value):
+                merged = [r for r in own if self._touch(delegate, r.inside, inside)]
+                rest = tuple(r for r in own if r not in merged)
+                whole = frozenset(inside.union(*(r.inside for r in merged)))
+                for count in self._counts(delegate, whole):
+                    changed = (*rest, Region(whole, count))
+                    trial = self._estimate(delegate, {**regions, delegate: changed})
+                    if trial is not None:
+                        yield trial
+
+    def _estimate(self, delegate: int, regions: Regions) -> _Trial | None:
+        key = tuple(sorted(regions.items(), key=lambda item: item[0]))
+        if key in self._tried:
+            return None
+        self._tried.add(key)
+        graph = self._maker.normalised(delegate)
+        strips = cut_into_strips(graph, regions[delegate], "")
+        if strips is None or strips.work > _MOST_WORK:
+            return None
+        return _Trial(regions, _estimate_bytes(strips) - self._estimate_now)
+
+    def _places(self, now: Draft) -> Iterator[tuple[int, int]]:
+        """Seeds: activations of calls at the peak, by delegate and value of its payload as it is
+        without strips."""
+        found: dict[tuple[int, int], None] = {}
+        names: dict[int, list[tuple[int, int]]] = {}
+        delegates = {k: call.delegate_index for k, call in delegate_calls(now.opened.plan)}
+        for instruction, call in now.opened.calls.items():
+            delegate = delegates[instruction]
+            for position, identifier in call.graph.externals.items():
+                names.setdefault(call.args[position], []).append((delegate, identifier))
+        for value in values_at_peak(now.timeline):
+            for delegate, identifier in names.get(value, ()):
+                payload = now.opened.payloads.get(delegate)
+                if payload is not None and payload.strips is not None:
+                    identifier = payload.strips.parts.get(identifier, (identifier, None))[0]
+                if self._can_be_inside(delegate, identifier):
+                    found[delegate, identifier] = None
+        return iter(list(found)[:_PLACES])
+
+    def _growing(self, delegate: int, seed: int) -> Iterator[frozenset[int]]:
+        graph = self._payloads[delegate].graph
+        least = (graph.values[seed].size_bytes or 0) * _SMALL
+        inside = {seed}
+        for _ in range(_MAX_GROWTH):
+            yield frozenset(inside)
+            around = {
+                v
+                for node in _nodes_of(graph, inside)
+                for v in (*graph.activations(node), *node.outputs)
+                if v not in inside and self._can_be_inside(delegate, v)
+            }
+            largest = max(around, key=lambda v: (graph.values[v].size_bytes or 0, -v), default=None)
+            if largest is None or (graph.values[largest].size_bytes or 0) < least:
+                return
+            inside.add(largest)
+
+    def _counts(self, delegate: int, inside: frozenset[int]) -> Iterable[int]:
+        graph = self._payloads[delegate].graph
+        rows = max((row_count(graph.values[v]) for v in inside if v in graph.values), default=0)
+        return [count for count in _COUNTS if count * 2 <= rows]
+
+    # -- what can be tried ----------------------------------------------------------------
+
+    def _can_be_inside(self, delegate: int, value: int) -> bool:
+        payload = self._payloads.get(delegate)
+        if payload is None or value not in payload.opened:
+            return False
+        graph = payload.graph
+        if row_axis(graph.values[value]) is None or value not in graph.producer:
+            return False
+        nodes = (graph.producer[value], *graph.consumers.get(value, ()))
+        return all(self._is_row_wise(delegate, node.index) for node in nodes)
+
+    def _row_wise(self, delegate: int, node: int) -> bool:
+        graph = self._payloads[delegate].graph
+        return strip_node(graph, graph.nodes[node], Rows(0, 1)) is not None
+
+    def _touch(self, delegate: int, first: frozenset[int], second: Iterable[int]) -> bool:
+        graph = self._payloads[delegate].graph
+        nodes = {node.index for node in _nodes_of(graph, first)}
+        return any(node.index in nodes for node in _nodes_of(graph, second))
+
+
+def _together(trials: Sequence[_Trial], regions: Regions) -> _Trial | None:
+    """The best trial of every call at once: equal peaks in several calls fall only together.
+
+    Args:
+        trials: the best first.
+    """
+    changed: dict[int, tuple[Region, ...]] = {}
+    for trial in trials:
+        for delegate, found in trial.regions.items():
+            if found != regions.get(delegate) and trial.gain_bytes < 0:
+                changed.setdefault(delegate, found)
+    return _Trial({**regions, **changed}, 0.0) if len(changed) > 1 else None
+
+
+def _cost_bytes(draft: Draft) -> float:
+    peak = soft_peak(live_bytes(draft.timeline))
+    return peak + draft.workspace_bytes + draft.weights_bytes
+
+
+def _estimate_bytes(strips: Strips) -> float:
+    return soft_peak(live_in_call(strips)) + strips.weights_bytes
+
+
+def _nodes_of(graph: Graph, values: Iterable[int]) -> Iterator[Node]:
+    """The nodes that write or read some values."""
+    for value in values:
+        if value in graph.producer:
+            yield graph.producer[value]
+        yield from graph.consumers.get(value, ())

@@ -1,0 +1,301 @@
+"""Do the strips of a payload compute what the payload computed? Shares no code with what cut it.
+
+Every value of the new graph stands for some rows of a value of the old one. A node that computes
+rows of an old value must be the old value's node, with the same parameters; each of its rows must
+see the same rows of its operands as before, and padding exactly where there was padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from onearena.delegates.xnnpack import schema as x
+from onearena.delegates.xnnpack.graph import Graph, Node, Value, tensor_of
+from onearena.delegates.xnnpack.strips import Piece
+
+_WINDOWS = (x.XNNConv2d, x.XNNDepthwiseConv2d, x.XNNMaxPooling2d, x.XNNAvgPooling2d)
+_ROW_WISE = (
+    *(x.XNNAdd, x.XNNSubtract, x.XNNMultiply, x.XNNDiv, x.XNNMinimum, x.XNNMaximum, x.XNNPReLU),
+    *(x.XNNSigmoid, x.XNNClamp, x.XNNFloor, x.XNNConvert, x.XNNSquareRoot, x.XNNCeiling),
+    *(x.XNNHardswish, x.XNNLeakyReLU, x.XNNNegate, x.XNNSquare, x.XNNELU, x.XNNAbs),
+    *(x.XNNReciprocalSquareRoot, x.XNNLog, x.XNNGelu, x.XNNTanh, x.XNNExp, x.XNNSin, x.XNNCos),
+    *(x.XNNCopy, x.XNNSoftmax, x.XNNFullyConnected, x.XNNBatchMatrixMultiply),
+    *(x.XNNConcatenate2, x.XNNConcatenate3, x.XNNConcatenate4, x.XNNConcatenate5),
+    *(x.XNNStaticReshape, x.XNNStaticTranspose, x.XNNStaticSlice),
+)
+_BY_ROWS = frozenset({"padding_top", "padding_bottom", "new_shape", "sizes"})
+"""Parameters that may be others in a strip; each is checked with the rows."""
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows [first, first + count) of a value of the old graph; of all of it if `is_whole`."""
+
+    value: int
+    first: int
+    count: int
+    is_whole: bool
+
+
+def strip_fault(before: Graph, after: Graph, pieces: Mapping[int, Piece]) -> str | None:
+    """What is wrong with the strips of a payload, or None.
+
+    Args:
+        before: the graph that was cut, with the numbers of its values.
+        after: the graph with strips.
+        pieces: by value of `after` that is a part of another one, where it lies.
+    """
+    return _Check(before, after, pieces).run()
+
+
+class _Check:
+    def __init__(self, before: Graph, after: Graph, pieces: Mapping[int, Piece]) -> None:
+        self._before, self._after, self._pieces = before, after, pieces
+        self._types = _types(before), _types(after)
+        self._meaning: dict[int, _Rows] = {}
+        self._by_operands: dict[tuple[int, ...], list[Node]] = {}
+        for node in before.nodes:
+            self._by_operands.setdefault(node.inputs, []).append(node)
+
+    def run(self) -> str | None:
+        for value in self._after.values.values():
+            if value.id in self._before.values:
+                if value.dims != self._before.values[value.id].dims:
+                    return f"value {value.id} has another shape"
+                self._meaning[value.id] = self._all(value.id)
+        for node in self._after.nodes:
+            problem = self._node(node)
+            if problem is not None:
+                return f"node {node.index} ({node.name}): {problem}"
+        return None
+
+    def _all(self, value: int) -> _Rows:
+        axis = _axis(self._before.values[value])
+        count = self._before.values[value].dims[axis] if axis is not None else 1
+        return _Rows(value, 0, count, is_whole=True)
+
+    def _node(self, node: Node) -> str | None:
+        operands: list[_Rows] = []
+        for value in node.inputs:
+            rows = self._meaning.get(value) or self._part(value)
+            if rows is None:
+                return f"it is not known what value {value} is"
+            operands.append(rows)
+        if len(node.outputs) != 1:
+            same = node.outputs == self._by_operands.get(node.inputs, [node])[0].outputs
+            return None if same and all(rows.is_whole for rows in operands) else "not one output"
+        output = node.outputs[0]
+        wanted = self._meaning.get(output) or self._part(output)
+        if wanted is None and output in self._pieces:
+            return f"it is not known what value {output} is"
+        candidates = self._by_operands.get(tuple(rows.value for rows in operands), [])
+        for old in candidates:
+            if wanted is not None and old.outputs[0] != wanted.value:
+                continue
+            made = self._rows_made(node, old, operands)
+            if made is not None and (wanted is None or _same(made, wanted)):
+                self._meaning[output] = made
+                return None
+        return "it does not compute rows of a value of the original"
+
+    def _part(self, value: int) -> _Rows | None:
+        """What a piece stands for: rows of what it lies in."""
+        piece = self._pieces.get(value)
+        whole = self._meaning.get(piece.whole) if piece is not None else None
+        if piece is None or whole is None:
+            return None
+        old, own = self._before.values[whole.value], self._after.values[value]
+        axis = _axis(old)
+        if axis is None or len(own.dims) != len(old.dims) or old.size_bytes is None:
+            return None
+        row_bytes = old.size_bytes // old.dims[axis]
+        others = own.dims[:axis] == old.dims[:axis] and own.dims[axis + 1 :] == old.dims[axis + 1 :]
+        first, rest = divmod(piece.offset_bytes, row_bytes)
+        if rest or not others or not self._same_type(own, old):
+            return None
+        if first < 0 or first + own.dims[axis] > whole.count:
+            return None
+        return _Rows(whole.value, whole.first + first, own.dims[axis], is_whole=False)
+
+    def _same_type(self, own: Value, old: Value) -> bool:
+        return self._types[1][own.id] == self._types[0][old.id]
+
+    # -- one node -------------------------------------------------------------------------
+
+    def _rows_made(self, node: Node, old: Node, operands: Sequence[_Rows]) -> _Rows | None:
+        """The rows of the old node's output that a node makes; None when it does not."""
+        target, own = self._before.values[old.outputs[0]], self._after.values[node.outputs[0]]
+        if all(rows.is_whole for rows in operands) and own.dims == target.dims:
+            same = _parameters(node, frozenset()) == _parameters(old, frozenset())
+            return self._all(target.id) if same and self._same_type(own, target) else None
+        axis = _axis(target)
+        if axis is None or len(own.dims) != len(target.dims) or not self._same_type(own, target):
+            return None
+        if own.dims[:axis] + own.dims[axis + 1 :] != target.dims[:axis] + target.dims[axis + 1 :]:
+            return None
+        first = self._first_row(node, old, operands, axis, own.dims[axis])
+        if first is None or first < 0 or first + own.dims[axis] > target.dims[axis]:
+            return None
+        return _Rows(target.id, first, own.dims[axis], is_whole=False)
+
+    def _first_row(
+        self, node: Node, old: Node, operands: Sequence[_Rows], axis: int, count: int
+    ) -> int | None:
+        padded = old.kind is x.XNNStaticConstantPad
+        may_differ = padded and node.kind in (x.XNNStaticConstantPad, x.XNNCopy)
+        if not may_differ and _parameters(node, _BY_ROWS) != _parameters(old, _BY_ROWS):
+            return None
+        if padded:
+            return self._pad(node, old, operands[0], axis, count)
+        if not all(rows.is_whole for rows in operands[1:]) and old.kind in _WINDOWS:
+            return None
+        if old.kind in _WINDOWS:
+            return self._window(node, old, operands[0], count)
+        return self._row_wise(node, old, operands, axis, count)
+
+    def _row_wise(
+        self, node: Node, old: Node, operands: Sequence[_Rows], axis: int, count: int
+    ) -> int | None:
+        if old.kind not in _ROW_WISE or not self._keeps_rows(node, old, axis, count):
+            return None
+        cut = [rows for rows in operands if not rows.is_whole]
+        target = self._before.values[old.outputs[0]]
+        if not cut or any((r.first, r.count) != (cut[0].first, count) for r in cut):
+            return None
+        for rows, operand in zip(operands, old.inputs, strict=True):
+            value = self._before.values[operand]
+            if rows.is_whole and not _is_needed_whole(old, operand, value, target, axis):
+                return None
+            if not rows.is_whole and value.dims[_axis(value) or 0] != target.dims[axis]:
+                return None
+        return cut[0].first
+
+    def _keeps_rows(self, node: Node, old: Node, axis: int, count: int) -> bool:
+        """Whether an operator that names dimensions leaves the rows as they are."""
+        union, whole = node.xnode.xnode_union, old.xnode.xnode_union
+        source = self._before.values[old.inputs[0]]
+        if isinstance(union, x.XNNStaticTranspose):
+            return (
+                (union.perm or ())[: axis + 1]
+                == tuple(range(axis + 1))
+                == tuple(range((_axis(source) or 0) + 1))
+            )
+        if isinstance(union, x.Concatenate):
+            rank = len(self._before.values[old.outputs[0]].dims)
+            joined = union.axis - (1 << 32) if union.axis >= 1 << 31 else union.axis
+            return joined % rank > axis
+        if isinstance(union, x.XNNStaticReshape) and isinstance(whole, x.XNNStaticReshape):
+            return _only_rows(union.new_shape, whole.new_shape, axis, count)
+        if isinstance(union, x.XNNStaticSlice) and isinstance(whole, x.XNNStaticSlice):
+            starts = not any((whole.offsets or ())[: axis + 1])
+            all_rows = (whole.sizes or ())[axis] == source.dims[axis]
+            return starts and all_rows and _only_rows(union.sizes, whole.sizes, axis, count)
+        if old.kind in (x.XNNSoftmax, x.XNNFullyConnected):
+            return axis < len(self._before.values[old.outputs[0]].dims) - 1
+        return True
+
+    def _window(self, node: Node, old: Node, rows: _Rows, count: int) -> int | None:
+        union: Any = node.xnode.xnode_union
+        whole: Any = old.xnode.xnode_union
+        is_pool = isinstance(whole, x.Pooling)
+        height = whole.pooling_height if is_pool else whole.kernel_height
+        step = whole.stride_height if is_pool else whole.subsampling_height
+        dilation = max(1, whole.dilation_height)
+        source = self._before.values[old.inputs[0]]
+        # the first row of the strip is row `first` of the whole: both see the same input row
+        first: int = (rows.first - union.padding_top + whole.padding_top) // step
+        rest: int = (rows.first - union.padding_top + whole.padding_top) % step
+        if rest or len(source.dims) != 4 or _axis(source) != 1:
+            return None
+        room = rows.count + union.padding_top + union.padding_bottom - (height - 1) * dilation - 1
+        if room < 0 or room // step + 1 != count:
+            return None  # XNNPACK derives the rows of the output from those of the input
+        sees = set(_seen(range(count), step, union.padding_top, height, dilation))
+        for row in sees:
+            in_strip = 0 <= row < rows.count
+            if not in_strip and 0 <= row + rows.first < source.dims[1]:
+                return None  # padding in the strip, a row of the image in the original
+        return first
+
+    def _pad(self, node: Node, old: Node, rows: _Rows, axis: int, count: int) -> int | None:
+        union, whole = node.xnode.xnode_union, old.xnode.xnode_union
+        assert isinstance(whole, x.XNNStaticConstantPad)
+        source = self._before.values[old.inputs[0]]
+        none = (0,) * len(source.dims)
+        if isinstance(union, x.XNNStaticConstantPad):
+            before, after = union.pre_paddings or (), union.post_paddings or ()
+            if union.padding_value != whole.padding_value or union.flags != whole.flags:
+                return None
+        else:
+            before = after = none
+        for mine, other in ((before, whole.pre_paddings), (after, whole.post_paddings)):
+            if not _only_rows(mine, other, axis, mine[axis] if len(mine) > axis else 0):
+                return None
+        top, bottom = before[axis], after[axis]
+        starts = top == 0 or rows.first == 0
+        ends = bottom == 0 or rows.first + rows.count == source.dims[axis]
+        if not starts or not ends or top + rows.count + bottom != count:
+            return None
+        return rows.first - top + (whole.pre_paddings or none)[axis]
+
+
+def _axis(value: Value) -> int | None:
+    for axis, size in enumerate(value.dims[:-1]):
+        if size != 1:
+            return axis
+    return None
+
+
+def _same(made: _Rows, wanted: _Rows) -> bool:
+    return (made.value, made.first, made.count) == (wanted.value, wanted.first, wanted.count)
+
+
+def _types(graph: Graph) -> dict[int, tuple[Any, ...]]:
+    """By value, its element type and quantization."""
+    found: dict[int, tuple[Any, ...]] = {}
+    for xvalue in graph.source.xvalues or ():
+        tensor, union = tensor_of(xvalue), xvalue.xvalue_union
+        if tensor is not None:
+            quant = union.quant_params if isinstance(union, x.XNNQuantizedTensorValue) else None
+            found[tensor.id_out] = (tensor.datatype, quant)
+    return found
+
+
+def _is_needed_whole(old: Node, operand: int, value: Value, target: Value, axis: int) -> bool:
+    """Whether every row of the output sees an operand in the same way."""
+    if old.kind is x.XNNFullyConnected:
+        return operand != old.inputs[0]
+    if old.kind is x.XNNBatchMatrixMultiply:
+        return operand == old.inputs[1] and axis == len(target.dims) - 2
+    own = axis - (len(target.dims) - len(value.dims))
+    return own < 0 or value.dims[own] == 1
+
+
+def _seen(rows: range, step: int, padding: int, height: int, dilation: int) -> Iterator[int]:
+    for row in rows:
+        for k in range(height):
+            yield row * step - padding + k * dilation
+
+
+def _only_rows(
+    mine: Sequence[int] | None, other: Sequence[int] | None, axis: int, count: int
+) -> bool:
+    """Whether two lists by dimension differ in the rows only, and mine has `count` there."""
+    a, b = tuple(mine or ()), tuple(other or ())
+    if len(a) != len(b) or len(a) <= axis:
+        return False
+    return a[axis] == count and a[:axis] + a[axis + 1 :] == b[:axis] + b[axis + 1 :]
+
+
+def _parameters(node: Node, without: frozenset[str]) -> tuple[Any, ...]:
+    """The operator, its bounds and its parameters, operands left out."""
+    union = node.xnode.xnode_union
+    assert is_dataclass(union)
+    own = tuple(
+        getattr(union, member.name)
+        for member in fields(union)
+        if not member.name.endswith("_id") and member.name not in without
+    )
+    return type(union), node.xnode.output_min_max, own

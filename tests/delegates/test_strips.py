@@ -1,0 +1,314 @@
+"""Strips of rows: what is cut, what is refused, and that a second opinion sees every mistake."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from onearena.delegates.xnnpack import schema as x
+from onearena.delegates.xnnpack.graph import Graph, index_graph, tensor_of
+from onearena.delegates.xnnpack.opening import OpenedPayload, open_payload
+from onearena.delegates.xnnpack.rows import Rows, strip_node
+from onearena.delegates.xnnpack.strips import Piece, Region, Strips, cut_into_strips
+from onearena.verification.strips import strip_fault
+from tests.delegates.nets import RELU6, Net
+
+IMAGE = (1, 12, 6, 4)
+
+
+def _chain() -> tuple[Net, int, int, int]:
+    """input → conv → inside → conv → output."""
+    net = Net()
+    source, inside, target = net.input(*IMAGE), net.inner(*IMAGE), net.output(*IMAGE)
+    net.conv(source, inside)
+    net.conv(inside, target)
+    return net, source, inside, target
+
+
+def _cut(net: Net, strips: int, *inside: int) -> Strips:
+    found = cut_into_strips(net.index(), (Region(frozenset(inside), strips),), "net")
+    assert found is not None
+    return found
+
+
+def _rows(strips: Strips) -> list[tuple[int, int, int]]:
+    """(value of the old graph, first row, past the last) of what the nodes write, in order."""
+    written = [node.outputs[0] for node in strips.graph.nodes]
+    parts = [strips.parts[value] for value in written if value in strips.parts]
+    return [(value, rows.start, rows.end) for value, rows in parts]
+
+
+def test_strips_compute_what_the_next_convolution_needs() -> None:
+    net, source, inside, target = _chain()
+    strips = _cut(net, 3, inside)
+    assert _rows(strips) == [
+        *((inside, 0, 5), (target, 0, 4)),
+        *((inside, 3, 9), (target, 4, 8)),
+        *((inside, 7, 12), (target, 8, 12)),
+    ]
+    row_bytes = 6 * 4 * 4
+    where = sorted((p.whole, p.offset_bytes) for p in strips.pieces.values())
+    read = [(source, row * row_bytes) for row in (0, 2, 6)]
+    assert where == sorted([*read, *((target, row * row_bytes) for row in (0, 4, 8))])
+    assert inside not in strips.graph.values
+    convolutions = [node.xnode.xnode_union for node in strips.graph.nodes]
+    paddings = [
+        (c.padding_top, c.padding_bottom) for c in convolutions if isinstance(c, x.XNNConv2d)
+    ]
+    assert paddings == [(1, 0), (1, 0), (0, 0), (0, 0), (0, 1), (0, 1)]
+    weights = (4 * 3 * 3 * 4 + 4) * 4
+    assert strips.weights_bytes == 2 * 2 * weights
+    assert strips.work == pytest.approx((5 + 6 + 5 + 12) / 24)
+    assert strip_fault(net.index(), strips.graph, strips.pieces) is None
+
+
+def test_what_is_written_in_pieces_becomes_an_input() -> None:
+    net, _, inside, target = _chain()
+    result = open_payload(net.graph(), "net", (), (Region(frozenset({inside}), 2),))
+    assert isinstance(result, OpenedPayload)
+    tensor = result.graph.values[target].tensor
+    assert tensor.flags == x.EXTERNAL_INPUT
+    assert tensor.external_id == 1
+    assert target in (result.graph.source.input_ids or ())
+    assert target not in (result.graph.source.output_ids or ())
+    positions = sorted(v.tensor.external_id for v in result.graph.values.values() if v.is_external)
+    assert positions == list(range(result.graph.source.num_externs))
+    for value, piece in result.pieces.items():
+        assert value in result.opened
+        assert result.graph.values[piece.whole].is_external
+
+
+def test_strides_dilations_pools_and_uneven_rows() -> None:
+    net = Net()
+    source, a, b = net.input(1, 23, 6, 4), net.inner(1, 12, 3, 4), net.inner(1, 10, 1, 4)
+    target = net.output(1, 5, 1, 4)
+    strided = {"subsampling_height": 2, "subsampling_width": 2}
+    net.conv(source, a, **strided)
+    wide = {"padding_top": 1, "padding_bottom": 1, "padding_left": 1, "padding_right": 1}
+    net.conv(a, b, **{**wide, "dilation_height": 2, "dilation_width": 2})
+    net.pool(x.XNNMaxPooling2d, b, target)
+    strips = _cut(net, 2, a, b)
+    assert _rows(strips) == [
+        *((a, 0, 7), (b, 0, 4), (target, 0, 2)),
+        *((a, 3, 12), (b, 4, 10), (target, 2, 5)),
+    ]
+    assert strip_fault(net.index(), strips.graph, strips.pieces) is None
+
+
+def test_a_result_that_a_later_node_of_the_region_reads_is_read_where_it_lies() -> None:
+    net = Net()
+    source, inside, between = net.input(*IMAGE), net.inner(*IMAGE), net.inner(*IMAGE)
+    other, target = net.output(*IMAGE), net.output(*IMAGE)
+    net.conv(source, inside)
+    net.conv(inside, other)
+    net.conv(other, between)
+    net.binary(x.XNNAdd, between, inside, target)
+    strips = _cut(net, 3, inside, between)
+    # the second convolution has to be one row ahead, and no row is computed twice
+    made = [(first, end) for value, first, end in _rows(strips) if value == other]
+    assert made == [(0, 5), (5, 9), (9, 12)]
+    assert strip_fault(net.index(), strips.graph, strips.pieces) is None
+
+
+def test_what_xnnpack_merges_stays_together() -> None:
+    net = Net()
+    source, padded, inside = net.input(*IMAGE), net.inner(1, 14, 8, 4), net.inner(*IMAGE)
+    clamped, target = net.inner(*IMAGE), net.output(*IMAGE)
+    net.pad(source, padded, (0, 1, 1, 0), (0, 1, 1, 0))
+    none = dict.fromkeys(("padding_top", "padding_bottom", "padding_left", "padding_right"), 0)
+    net.conv(padded, inside, **none)
+    net.clamp(inside, clamped, RELU6)
+    net.conv(clamped, target)
+    strips = _cut(net, 2, clamped)
+    made = {value for value, _, _ in _rows(strips)}
+    assert made == {padded, inside, clamped, target}
+    assert padded not in strips.outside
+    pads = [n.xnode.xnode_union for n in strips.graph.nodes if n.name == "StaticConstantPad"]
+    assert [
+        (p.pre_paddings, p.post_paddings) for p in pads if isinstance(p, x.XNNStaticConstantPad)
+    ] == [
+        ((0, 1, 1, 0), (0, 0, 1, 0)),
+        ((0, 0, 1, 0), (0, 1, 1, 0)),
+    ]
+    assert strip_fault(net.index(), strips.graph, strips.pieces) is None
+
+
+def test_rows_of_tokens_heads_and_joined_images() -> None:
+    net = Net()
+    tokens, wide, back = net.input(1, 10, 8), net.inner(1, 10, 32), net.output(1, 10, 8)
+    net.linear(tokens, wide)
+    net.linear(wide, back)
+    strips = _cut(net, 2, wide)
+    assert [rows for rows in _rows(strips) if rows[0] == wide] == [(wide, 0, 5), (wide, 5, 10)]
+    assert strip_fault(net.index(), strips.graph, strips.pieces) is None
+
+    net = Net()
+    left, right, scores = net.input(1, 4, 6, 8), net.input(1, 4, 8, 6), net.inner(1, 4, 6, 6)
+    soft, target = net.inner(1, 4, 6, 6), net.output(1, 4, 6, 6)
+    net.matmul(left, right, scores)
+    net.unary(x.XNNSoftmax, scores, soft)
+    net.unary(x.XNNExp, soft, target)
+    strips = _cut(net, 4, scores, soft)
+    assert len(strips.graph.nodes) == 12
+    assert strip_fault(net.index(), strips.graph, strips.pieces) is None
+
+    net = Net()
+    a, b, joined, target = net.input(*IMAGE), net.input(*IMAGE), net.inner(1, 12, 6, 8), 0
+    target = net.output(*IMAGE)
+    net.concatenate([a, b], joined, axis=3)
+    net.conv(joined, target)
+    strips = _cut(net, 4, joined)
+    assert strip_fault(net.index(), strips.graph, strips.pieces) is None
+
+
+# -- what is refused ------------------------------------------------------------------------
+
+
+def _no_strips(net: Net, *inside: int, strips: int = 2) -> None:
+    assert cut_into_strips(net.index(), (Region(frozenset(inside), strips),), "net") is None
+
+
+def test_refused() -> None:
+    net, source, inside, target = _chain()
+    _no_strips(net, inside, strips=1)
+    _no_strips(net, source)  # an argument
+    _no_strips(net, target)
+    _no_strips(net, 999)
+    _no_strips(net)
+
+    net = Net()  # a mean wants all rows
+    source, inside, target = net.input(*IMAGE), net.inner(*IMAGE), net.output(1, 1, 1, 4)
+    net.conv(source, inside)
+    net.unary(x.XNNGlobalAvgPooling2d, inside, target)
+    _no_strips(net, inside)
+
+    net = Net()  # rows of a transposed image lie apart
+    source, inside, target = net.input(*IMAGE), net.inner(*IMAGE), net.output(1, 4, 12, 6)
+    net.conv(source, inside)
+    net.transpose(inside, target, 0, 3, 1, 2)
+    _no_strips(net, inside)
+
+    net = Net()  # the second operand of the sum depends on the whole of the first
+    source, inside, mean = net.input(*IMAGE), net.inner(*IMAGE), net.inner(1, 1, 1, 4)
+    other, target = net.inner(*IMAGE), net.output(*IMAGE)
+    net.conv(source, other)
+    net.unary(x.XNNGlobalAvgPooling2d, other, mean)
+    net.unary(x.XNNExp, other, inside)
+    net.binary(x.XNNMultiply, inside, mean, target)
+    assert cut_into_strips(net.index(), (Region(frozenset({inside}), 2),), "net") is not None
+    _no_strips(net, inside, other)
+
+    net = Net()  # two images
+    source, inside, target = net.input(2, 6, 6, 4), net.inner(2, 6, 6, 4), net.output(2, 6, 6, 4)
+    net.conv(source, inside)
+    net.conv(inside, target)
+    _no_strips(net, inside)
+
+
+def test_a_region_that_something_else_lies_between_is_refused() -> None:
+    net = Net()
+    source, a, b = net.input(*IMAGE), net.inner(*IMAGE), net.inner(1, 1, 1, 4)
+    c, target = net.inner(*IMAGE), net.output(*IMAGE)
+    net.conv(source, a)
+    net.unary(x.XNNGlobalAvgPooling2d, a, b)
+    net.binary(x.XNNMultiply, source, b, c)
+    net.binary(x.XNNAdd, a, c, target)
+    _no_strips(net, c, a)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kernel_height": 1, "kernel_width": 1},  # padded, and pointwise without
+        {"flags": 4},  # padding that depends on the height
+    ],
+)
+def test_convolutions_that_would_run_otherwise_in_strips(change: dict[str, int]) -> None:
+    net, _, inside, _ = _chain()
+    node = net.nodes[0]
+    net.nodes[0] = replace(node, xnode_union=replace(node.xnode_union, **change))  # type: ignore[type-var]
+    assert strip_node(net.index(), net.index().nodes[0], Rows(3, 6)) is None
+    _no_strips(net, inside)
+
+
+# -- the second opinion --------------------------------------------------------------------
+
+
+def _mutants(strips: Strips, rng: random.Random) -> Iterator[tuple[str, Graph, dict[int, Piece]]]:
+    """The strips with one number changed."""
+    source = strips.graph.source
+    for index, node in enumerate(source.xnodes or ()):
+        union: Any = node.xnode_union
+        for member in fields(union):
+            number = getattr(union, member.name)
+            if member.name.endswith("_id"):
+                others = [v for v in strips.graph.values if v != number]
+                number = rng.choice(others)
+            elif isinstance(number, int) and member.name != "flags":
+                number = number + 1
+            else:
+                continue
+            nodes = list(source.xnodes or ())
+            nodes[index] = replace(node, xnode_union=replace(union, **{member.name: number}))
+            graph = _indexed(replace(source, xnodes=tuple(nodes)))
+            if graph is not None:
+                yield f"node {index} {member.name}", graph, dict(strips.pieces)
+    for value, piece in strips.pieces.items():
+        row = 6 * 4 * 4
+        for offset in (piece.offset_bytes + 4, piece.offset_bytes + row, piece.offset_bytes - row):
+            moved = {**strips.pieces, value: Piece(piece.whole, offset)}
+            yield f"piece {value} at {offset}", strips.graph, moved
+    for position, xvalue in enumerate(source.xvalues or ()):
+        tensor = tensor_of(xvalue)
+        if tensor is not None and tensor.id_out in strips.parts:
+            batch, height, *rest = tensor.dims or ()
+            values = list(source.xvalues or ())
+            values[position] = x.XValue(replace(tensor, dims=(batch, height + 1, *rest)))
+            graph = _indexed(replace(source, xvalues=tuple(values)))
+            if graph is not None:
+                yield f"value {tensor.id_out} one row more", graph, dict(strips.pieces)
+
+
+def _indexed(source: x.XNNGraph) -> Graph | None:
+    return index_graph(source, "mutant")
+
+
+def test_every_changed_number_is_noticed() -> None:
+    net, _, inside, _ = _chain()
+    strips = _cut(net, 3, inside)
+    count = 0
+    for what, graph, pieces in _mutants(strips, random.Random(1)):
+        count += 1
+        fault = strip_fault(net.index(), graph, pieces)
+        assert fault is not None, what
+    assert count > 100
+
+
+def test_the_second_opinion_of_whole_nodes() -> None:
+    net, _, _, _ = _chain()
+    graph = net.index()
+    assert strip_fault(graph, graph, {}) is None
+    changed = [replace(n, output_min_max=x.OutputMinMax(0.0, 1.0)) for n in net.nodes]
+    other = index_graph(replace(net.graph(), xnodes=tuple(changed)), "net")
+    assert strip_fault(graph, other, {}) is not None
+
+
+@pytest.mark.parametrize("kind", [x.XNNAdd, x.XNNMultiply, x.XNNMaximum])
+def test_broadcasts(kind: Callable[..., Any]) -> None:
+    for dims in ((4,), (1, 1, 1, 4), (1, 1, 6, 4), (12, 1, 1), (12, 6, 4)):
+        net = Net()
+        source, inside, other = net.input(*IMAGE), net.inner(*IMAGE), net.input(*dims)
+        target = net.output(*IMAGE)
+        net.conv(source, inside)
+        net.binary(kind, inside, other, target)
+        strips = _cut(net, 3, inside)
+        assert strip_fault(net.index(), strips.graph, strips.pieces) is None, dims
+    net = Net()  # rows of a constant cannot be arguments
+    source, inside, target = net.input(*IMAGE), net.inner(*IMAGE), net.output(*IMAGE)
+    net.conv(source, inside)
+    net.binary(kind, inside, net.constant(12, 1, 1), target)
+    _no_strips(net, inside)
