@@ -55,9 +55,23 @@ class _Check:
         self._before, self._after, self._pieces = before, after, pieces
         self._types = _types(before), _types(after)
         self._meaning: dict[int, _Rows] = {}
+        self._one_of_equals: dict[int, int] = {}
         self._by_operands: dict[tuple[int, ...], list[Node]] = {}
-        for node in before.nodes:
-            self._by_operands.setdefault(node.inputs, []).append(node)
+        self._number_values()
+
+    def _number_values(self) -> None:
+        """Values that are computed in the same way from the same operands are one value."""
+        known: dict[tuple[Any, ...], int] = {}
+        for node in self._before.nodes:
+            operands = tuple(self._equal(value) for value in node.inputs)
+            self._by_operands.setdefault(operands, []).append(node)
+            for position, output in enumerate(node.outputs):
+                made = (_parameters(node, frozenset()), operands, position)
+                key = (*made, self._types[0].get(output), self._before.values[output].dims)
+                self._one_of_equals[output] = known.setdefault(key, output)
+
+    def _equal(self, value: int) -> int:
+        return self._one_of_equals.get(value, value)
 
     def run(self) -> str | None:
         for value in self._after.values.values():
@@ -84,18 +98,19 @@ class _Check:
                 return f"it is not known what value {value} is"
             operands.append(rows)
         if len(node.outputs) != 1:
-            same = node.outputs == self._by_operands.get(node.inputs, [node])[0].outputs
+            key = tuple(self._equal(value) for value in node.inputs)
+            same = any(node.outputs == old.outputs for old in self._by_operands.get(key, ()))
             return None if same and all(rows.is_whole for rows in operands) else "not one output"
         output = node.outputs[0]
         wanted = self._meaning.get(output) or self._part(output)
         if wanted is None and output in self._pieces:
             return f"it is not known what value {output} is"
-        candidates = self._by_operands.get(tuple(rows.value for rows in operands), [])
-        for old in candidates:
-            if wanted is not None and old.outputs[0] != wanted.value:
+        key = tuple(self._equal(rows.value) for rows in operands)
+        for old in self._by_operands.get(key, ()):
+            if wanted is not None and self._equal(old.outputs[0]) != self._equal(wanted.value):
                 continue
             made = self._rows_made(node, old, operands)
-            if made is not None and (wanted is None or _same(made, wanted)):
+            if made is not None and (wanted is None or self._same(made, wanted)):
                 self._meaning[output] = made
                 return None
         return "it does not compute rows of a value of the original"
@@ -121,6 +136,10 @@ class _Check:
 
     def _same_type(self, own: Value, old: Value) -> bool:
         return self._types[1][own.id] == self._types[0][old.id]
+
+    def _same(self, made: _Rows, wanted: _Rows) -> bool:
+        equal = self._equal(made.value) == self._equal(wanted.value)
+        return equal and (made.first, made.count) == (wanted.first, wanted.count)
 
     # -- one node -------------------------------------------------------------------------
 
@@ -246,10 +265,6 @@ def _axis(value: Value) -> int | None:
         if size != 1:
             return axis
     return None
-
-
-def _same(made: _Rows, wanted: _Rows) -> bool:
-    return (made.value, made.first, made.count) == (wanted.value, wanted.first, wanted.count)
 
 
 def _types(graph: Graph) -> dict[int, tuple[Any, ...]]:
