@@ -83,7 +83,7 @@ def plan_method(
     if best is None or best.footprint.total_bytes >= before.total_bytes:
         notes.append("keeps its plan: no smaller one was found")
         return None, tuple(notes)
-    return best, tuple(notes)
+    return best, (*notes, *_strip_notes(best.draft))
 
 
 def plan_into(
@@ -232,6 +232,17 @@ def _closed_notes(opened: OpenedMethod) -> list[str]:
         f"{len(where)} call{'s' if len(where) > 1 else ''} stay{'s' if len(where) == 1 else ''} "
         f"closed (first: instruction {where[0]}): {reason}"
         for reason, where in reasons.items()
+    ]
+
+
+def _strip_notes(draft: Draft) -> list[str]:
+    found = [p.strips for p in draft.opened.payloads.values() if p.strips and p.strips.pieces]
+    if not found:
+        return []
+    calls = f"{len(found)} call{'s' if len(found) > 1 else ''}"
+    return [
+        f"parts of {calls} run in strips of rows, with {draft.weights_bytes:,} B more of packed "
+        "weights in the heap; on other processors, check with `compare` that bits are equal"
     ]
 
 

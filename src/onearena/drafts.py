@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from onearena.delegates.xnnpack.graph import Graph, index_graph
 from onearena.delegates.xnnpack.opening import prepare
 from onearena.delegates.xnnpack.strips import Region
+from onearena.delegates.xnnpack.work import graph_work
 from onearena.opening import OpenedMethod, delegate_calls, open_method
 from onearena.options import Options
 from onearena.planners import lower_bound_bytes
@@ -79,6 +81,13 @@ class Drafter:
             graph = index_graph(payload.graph, self._label)
             self._normalised[delegate] = prepare(graph, self._label)[0]
         return self._normalised[delegate]
+
+    @cached_property
+    def spare_work(self) -> int:
+        """What strips may compute more, all together: rows that two strips both need."""
+        graphs = [p.graph for p in self._method.payloads.values() if p.graph is not None]
+        share = self._options.max_latency - 1
+        return int(share * sum(graph_work(graph) for graph in graphs))
 
     def closed(self) -> Draft:
         """The method as it is, with another plan."""

@@ -21,6 +21,8 @@ class Options:
             the memory that it is in. With it every method is planned anew, smaller or not.
         strips: run parts of opened calls in strips of rows, so that their largest activations
             are never whole. Not with a memory map.
+        max_latency: how much longer a run may take, as a ratio: strips compute some rows twice.
+            By a model of the work: measuring is up to the caller.
     """
 
     open_delegates: bool = True
@@ -29,3 +31,4 @@ class Options:
     target: str | None = None
     memory_map: MemoryMap | None = None
     strips: bool = True
+    max_latency: float = 1.02

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -110,6 +111,8 @@ def optimize(
         VerificationError: the result is not safe; nothing was written.
     """
     options = options or Options()
+    if not 1 <= options.max_latency < math.inf:
+        raise UsageError(f"max_latency must be a ratio of at least 1, it is {options.max_latency}")
     tell = progress or (lambda _: None)
     with open_pte(path) as file:
         tell("reading")

@@ -32,18 +32,32 @@ _GAIN = 0.998
 """What a round must bring at least, in relation to before."""
 _MOST_LOSS = 1.01
 """A round that lowers one of several equal peaks may cost this much at the others."""
-_MOST_WORK = 1.25
-"""A region may compute this much of what it computes without strips."""
 _SMALL = 1 / 32
 """Neighbours that are smaller than this share of the seed are not grown over."""
 
 
 @dataclass(frozen=True)
 class _Trial:
-    """Regions to try; `gain` is what the call's own peak changes by, below 0 is good."""
+    """A region to try.
 
-    regions: Regions
+    Attributes:
+        place: the delegate, and the activation at the peak that the region has grown from.
+        absorbed: regions of before that are part of it.
+        peak_bytes: what the call's own peak changes by; below 0 is good.
+        gain_bytes: the same, with the weights that it takes.
+    """
+
+    place: tuple[int, int]
+    region: Region
+    absorbed: tuple[Region, ...]
+    peak_bytes: float
     gain_bytes: float
+
+    def added_to(self, regions: Regions) -> Regions:
+        """The regions with this one."""
+        delegate = self.place[0]
+        rest = (r for r in regions.get(delegate, ()) if r not in self.absorbed)
+        return {**regions, delegate: (*rest, self.region)}
 
 
 def strip_drafts(maker: Drafter, start: Draft) -> list[Draft]:
@@ -60,8 +74,8 @@ class _Search:
         self._maker, self._start = maker, start
         self._payloads: Mapping[int, OpenedPayload] = start.opened.payloads
         self._is_row_wise = cache(self._row_wise)
-        self._estimate_now = 0.0
-        self._tried: set[tuple[tuple[int, tuple[Region, ...]], ...]] = set()
+        self._most = maker.spare_work
+        self._drafted: set[tuple[tuple[int, tuple[Region, ...]], ...]] = set()
 
     def run(self) -> Iterator[Draft]:
         best: Draft = self._start
@@ -75,46 +89,64 @@ class _Search:
 
     def _round(self, now: Draft, regions: Regions) -> tuple[Regions, Draft] | None:
         trials = sorted(self._trials(now, regions), key=lambda trial: trial.gain_bytes)
-        together = _together(trials, regions)
-        if together is not None:
-            trials.insert(0, together)
+        choices = [trial.added_to(regions) for trial in trials[:_DRAFTED]]
+        choices.append(self._together(trials, regions))
         limit = _cost_bytes(now) * _GAIN
         best: tuple[Regions, Draft] | None = None
-        for trial in trials[:_DRAFTED]:
-            draft = best_of(self._maker.opened(trial.regions))
+        for changed in choices:
+            key = tuple(sorted(changed.items(), key=lambda item: item[0]))
+            if key in self._drafted:
+                continue
+            self._drafted.add(key)
+            draft = best_of(self._maker.opened(changed))
+            if _more_work(draft) > self._most:
+                continue
             cost = _cost_bytes(draft)
             if cost < limit and draft.least_bytes <= now.least_bytes * _MOST_LOSS:
-                limit, best = cost, (trial.regions, draft)
+                limit, best = cost, (changed, draft)
         return best
+
+    def _together(self, trials: Sequence[_Trial], regions: Regions) -> Regions:
+        """The best trial of every place at the peak: equal peaks fall only together.
+
+        Args:
+            trials: the best first.
+        """
+        changed, done = regions, list[_Trial]()
+        for trial in trials:
+            delegate = trial.place[0]
+            others = [other for other in done if other.place[0] == delegate]
+            if trial.peak_bytes >= 0 or any(
+                other.place == trial.place
+                or set(other.absorbed).intersection(trial.absorbed)
+                or self._touch(delegate, other.region.inside, trial.region.inside)
+                for other in others
+            ):
+                continue
+            done.append(trial)
+            changed = trial.added_to(changed)
+        return changed
 
     # -- what to try ----------------------------------------------------------------------
 
     def _trials(self, now: Draft, regions: Regions) -> Iterator[_Trial]:
-        for delegate, value in self._places(now):
+        for place in self._places(now):
+            delegate, seed = place
             own = regions.get(delegate, ())
-            before = cut_into_strips(self._maker.normalised(delegate), own, "")
+            graph = self._maker.normalised(delegate)
+            before = cut_into_strips(graph, own, "")
             assert before is not None
-            self._estimate_now = _estimate_bytes(before)
-            for inside in self._growing(delegate, value):
-                merged = [r for r in own if self._touch(delegate, r.inside, inside)]
+            for inside in self._growing(delegate, seed):
+                merged = tuple(r for r in own if self._touch(delegate, r.inside, inside))
                 rest = tuple(r for r in own if r not in merged)
                 whole = frozenset(inside.union(*(r.inside for r in merged)))
                 for count in self._counts(delegate, whole):
-                    changed = (*rest, Region(whole, count))
-                    trial = self._estimate(delegate, {**regions, delegate: changed})
-                    if trial is not None:
-                        yield trial
-
-    def _estimate(self, delegate: int, regions: Regions) -> _Trial | None:
-        key = tuple(sorted(regions.items(), key=lambda item: item[0]))
-        if key in self._tried:
-            return None
-        self._tried.add(key)
-        graph = self._maker.normalised(delegate)
-        strips = cut_into_strips(graph, regions[delegate], "")
-        if strips is None or strips.work > _MOST_WORK:
-            return None
-        return _Trial(regions, _estimate_bytes(strips) - self._estimate_now)
+                    region = Region(whole, count)
+                    strips = cut_into_strips(graph, (*rest, region), "")
+                    if region not in own and strips is not None and strips.work <= self._most:
+                        peak = _peak_bytes(strips) - _peak_bytes(before)
+                        gain = peak + strips.weights_bytes - before.weights_bytes
+                        yield _Trial(place, region, merged, peak, gain)
 
     def _places(self, now: Draft) -> Iterator[tuple[int, int]]:
         """Seeds: activations of calls at the peak, by delegate and value of its payload as it is
@@ -179,18 +211,8 @@ class _Search:
         return any(node.index in nodes for node in _nodes_of(graph, second))
 
 
-def _together(trials: Sequence[_Trial], regions: Regions) -> _Trial | None:
-    """The best trial of every call at once: equal peaks in several calls fall only together.
-
-    Args:
-        trials: the best first.
-    """
-    changed: dict[int, tuple[Region, ...]] = {}
-    for trial in trials:
-        for delegate, found in trial.regions.items():
-            if found != regions.get(delegate) and trial.gain_bytes < 0:
-                changed.setdefault(delegate, found)
-    return _Trial({**regions, **changed}, 0.0) if len(changed) > 1 else None
+def _more_work(draft: Draft) -> int:
+    return sum(p.strips.work for p in draft.opened.payloads.values() if p.strips)
 
 
 def _cost_bytes(draft: Draft) -> float:
@@ -198,8 +220,8 @@ def _cost_bytes(draft: Draft) -> float:
     return peak + draft.workspace_bytes + draft.weights_bytes
 
 
-def _estimate_bytes(strips: Strips) -> float:
-    return soft_peak(live_in_call(strips)) + strips.weights_bytes
+def _peak_bytes(strips: Strips) -> float:
+    return soft_peak(live_in_call(strips))
 
 
 def _nodes_of(graph: Graph, values: Iterable[int]) -> Iterator[Node]:

@@ -35,6 +35,14 @@ def add_parser(subparsers: Any) -> None:
         help="never run parts of a delegate call in strips of rows",
     )
     parser.add_argument(
+        "--max-latency",
+        type=float,
+        default=Options.max_latency,
+        metavar="RATIO",
+        help="how much longer a run may take for the sake of memory, by a model of the work "
+        "(default: %(default)s; 1 for no rows computed twice)",
+    )
+    parser.add_argument(
         "--target",
         metavar="NAME",
         help="cortex-m0 to cortex-m85: refuse a program whose kernels need more there than it "
@@ -73,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
         target=args.target,
         memory_map=memory_map,
         strips=not args.no_strips,
+        max_latency=args.max_latency,
     )
     try:
         page = _page(args)

@@ -8,22 +8,14 @@ take the place of the rows that it was computed from.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from itertools import groupby
 
 from onearena.delegates.xnnpack.call import XnnpackCall
+from onearena.delegates.xnnpack.occupancy import Use, occupied
 from onearena.lifetime import Interval
 from onearena.problem import Window
 from onearena.timeline.steps import MethodSteps
 from onearena.timeline.storage import Storage
-
-
-@dataclass(frozen=True)
-class _Use:
-    """Bytes of a value that are read or written at some of the steps."""
-
-    steps: Interval
-    bytes: Interval
-    is_write: bool
 
 
 def windows_of(method: MethodSteps, storage: Storage) -> dict[int, tuple[Window, ...]]:
@@ -50,18 +42,16 @@ def _windows(
     if len(life) != 1:
         return
     uses = [*_uses(method, instruction, value, size), *_outside(life[0], first, end, size)]
-    start, occupied = 0, Interval(0, size)
-    for step in range(max(first, life[0].start), min(end, life[0].end)):
-        now = _occupied(uses, step, size)
-        if now != occupied:
-            if occupied != Interval(0, size):
-                yield Window(Interval(start, step), occupied.start, occupied.end)
-            start, occupied = step, now
-    if occupied != Interval(0, size):
-        yield Window(Interval(start, min(end, life[0].end)), occupied.start, occupied.end)
+    steps, whole = Interval(max(first, life[0].start), min(end, life[0].end)), Interval(0, size)
+    start = steps.start
+    for part, equal in groupby(occupied(uses, steps, size)):
+        until = start + len(list(equal))
+        if part != whole:
+            yield Window(Interval(start, until), part.start, part.end)
+        start = until
 
 
-def _uses(method: MethodSteps, instruction: int, value: int, size: int) -> Iterator[_Use]:
+def _uses(method: MethodSteps, instruction: int, value: int, size: int) -> Iterator[Use]:
     """What the nodes of a call read and write of a value, at any moment at which they may."""
     call, first = method.calls[instruction], method.first_step[instruction]
     order = call.order
@@ -69,9 +59,9 @@ def _uses(method: MethodSteps, instruction: int, value: int, size: int) -> Itera
         own = first + node.index
         late, early = first + order.read_until[node.index], first + order.write_from[node.index]
         for part in _parts(call, node.inputs, value, size):
-            yield _Use(Interval(own, max(own, late) + 1), part, is_write=False)
+            yield Use(Interval(own, max(own, late) + 1), part, is_write=False)
         for part in _parts(call, node.outputs, value, size):
-            yield _Use(Interval(min(own, early), own + 1), part, is_write=True)
+            yield Use(Interval(min(own, early), own + 1), part, is_write=True)
 
 
 def _parts(
@@ -87,31 +77,9 @@ def _parts(
                 yield Interval(piece.offset_bytes, piece.offset_bytes + (found.size_bytes or size))
 
 
-def _outside(life: Interval, first: int, end: int, size: int) -> Iterator[_Use]:
+def _outside(life: Interval, first: int, end: int, size: int) -> Iterator[Use]:
     """What was there before the call is all written, what is alive behind it all read."""
     if life.start < first:
-        yield _Use(Interval(life.start, first), Interval(0, size), is_write=True)
+        yield Use(Interval(life.start, first), Interval(0, size), is_write=True)
     if life.end > end:
-        yield _Use(Interval(end, life.end), Interval(0, size), is_write=False)
-
-
-def _occupied(uses: Iterable[_Use], step: int, size: int) -> Interval:
-    """The bytes that hold something that is still needed, and those that are being touched."""
-    written = [use.bytes for use in uses if use.is_write and use.steps.start <= step]
-    needed = [use.bytes for use in uses if not use.is_write and use.steps.end > step]
-    touched = [use.bytes for use in uses if use.steps.start <= step < use.steps.end]
-    held = _hull(written), _hull(needed)
-    parts = list(touched)
-    if held[0] is not None and held[1] is not None:
-        low, high = max(held[0].start, held[1].start), min(held[0].end, held[1].end)
-        if low < high:
-            parts.append(Interval(low, high))
-    return _hull(parts) or Interval(0, size)
-
-
-def _hull(parts: Iterable[Interval]) -> Interval | None:
-    low, high = None, None
-    for part in parts:
-        low = part.start if low is None else min(low, part.start)
-        high = part.end if high is None else max(high, part.end)
-    return None if low is None or high is None else Interval(low, high)
+        yield Use(Interval(end, life.end), Interval(0, size), is_write=False)

@@ -19,6 +19,7 @@ from onearena.delegates.xnnpack.graph import Graph, Node, Value, index_graph, te
 from onearena.delegates.xnnpack.normalise import with_tensor
 from onearena.delegates.xnnpack.rows import Rows, StripNode, hull, row_axis, row_count, strip_node
 from onearena.delegates.xnnpack.rules import SAME_BYTES, kept_internal
+from onearena.delegates.xnnpack.work import row_work
 
 _PACKED = (x.XNNConv2d, x.XNNDepthwiseConv2d, x.XNNFullyConnected)
 """Nodes that keep a copy of their weights, packed: each strip has one of its own."""
@@ -57,16 +58,18 @@ class Strips:
         parts: by value that strips added, the value of the old graph and its rows.
         outside: values that must become arguments, since they have pieces; True for those that
             are only written in pieces.
+        arguments: how many the call had before.
         weights_bytes: of constants that strips keep additional copies of.
-        work: computed elements, in relation to what the regions compute without strips.
+        work: what strips compute more than the regions without them, see `work.py`.
     """
 
     graph: Graph
     pieces: Mapping[int, Piece] = field(default_factory=dict)
     parts: Mapping[int, tuple[int, Rows]] = field(default_factory=dict)
     outside: Mapping[int, bool] = field(default_factory=dict)
+    arguments: int = 0
     weights_bytes: int = 0
-    work: float = 1.0
+    work: int = 0
 
 
 def cut_into_strips(graph: Graph, regions: Sequence[Region], what: str) -> Strips | None:
@@ -76,7 +79,7 @@ def cut_into_strips(graph: Graph, regions: Sequence[Region], what: str) -> Strip
         graph: before it is opened.
         what: how errors call the payload.
     """
-    result = Strips(graph)
+    result = Strips(graph, arguments=graph.source.num_externs)
     for region in regions:
         found = _Cut(result, region, what).run()
         if found is None:
@@ -110,22 +113,18 @@ class _Cut:
         try:
             self._check()
             strips = self._all_rows()
-            nodes: list[x.XNode] = []
-            computed = 0
-            for strip in strips:
-                nodes += self._emit(strip)
-                computed += sum(self._elements(v, r) for v, r in strip.items())
+            nodes = [node for strip in strips for node in self._emit(strip)]
         except _ImpossibleError:
             return None
-        whole = sum(self._graph.values[n.outputs[0]].element_count for n in self._nodes)
         before = self._before
         return Strips(
             self._rebuilt(nodes),
             self._pieces,
             self._parts,
             self._outside,
+            before.arguments,
             before.weights_bytes + self._weights(strips),
-            max(before.work, computed / max(1, whole)),
+            before.work + self._more_work(strips),
         )
 
     # -- what belongs to the region -------------------------------------------------------
@@ -321,9 +320,14 @@ class _Cut:
                 total += (runs - 1) * sum(_constant_bytes(value) for value in constants)
         return total
 
-    def _elements(self, value: int, rows: Rows) -> int:
-        found = self._graph.values[value]
-        return found.element_count // row_count(found) * (rows.end - rows.start)
+    def _more_work(self, strips: Sequence[Mapping[int, Rows]]) -> int:
+        total = 0
+        for node in self._nodes:
+            output = node.outputs[0]
+            computed = sum(r.end - r.start for rows in strips if (r := rows.get(output)))
+            more = computed - row_count(self._graph.values[output])
+            total += more * row_work(self._graph, node)
+        return total
 
 
 def _constant_bytes(value: Value) -> int:

@@ -1,0 +1,44 @@
+"""How much a node computes, roughly: multiplications, or elements where there are none."""
+
+from __future__ import annotations
+
+from math import prod
+
+from onearena.delegates.xnnpack import schema as x
+from onearena.delegates.xnnpack.graph import Graph, Node
+from onearena.delegates.xnnpack.rules import SAME_BYTES
+
+_ELEMENT = 4
+"""What an element that is only read and written counts, in multiplications."""
+
+
+def graph_work(graph: Graph) -> int:
+    """Of all nodes together."""
+    return sum(row_work(graph, node) * _rows(graph, node) for node in graph.nodes)
+
+
+def row_work(graph: Graph, node: Node) -> int:
+    """Of one row of a node's output; of all of it when it has no rows."""
+    dims = graph.values[node.outputs[0]].dims
+    elements = prod(dims) // _rows(graph, node)
+    if node.kind in SAME_BYTES:
+        return elements
+    return elements * (_ELEMENT + _products(graph, node))
+
+
+def _rows(graph: Graph, node: Node) -> int:
+    dims = graph.values[node.outputs[0]].dims
+    return max(1, next((size for size in dims[:-1] if size != 1), 1))
+
+
+def _products(graph: Graph, node: Node) -> int:
+    """Multiplications for each element of the output."""
+    union = node.xnode.xnode_union
+    if isinstance(union, x.Convolution):
+        return union.kernel_height * union.kernel_width * union.group_input_channels
+    if isinstance(union, x.Pooling):
+        return union.pooling_height * union.pooling_width
+    if isinstance(union, x.XNNFullyConnected | x.XNNBatchMatrixMultiply):
+        dims = graph.values[node.inputs[0]].dims
+        return dims[-1] if dims else 1
+    return 0
