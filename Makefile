@@ -31,7 +31,7 @@ CODE := src tests benchmarks examples
 CPP_BUILD := $(wildcard CMakeLists.txt cpp/CMakeLists.txt cpp/include/onearena/*.h cpp/src/* \
   cpp/verify/* cpp/python/* cpp/runtime/CMakeLists.txt cpp/runtime/include/onearena/*.h \
   cpp/runtime/src/* cpp/runtime/python/*)
-CPP := $(shell find cpp tests -name "*.h" -o -name "*.cc")
+CPP := $(shell find cpp tests -name "*.h" -o -name "*.cc" -o -name "*.c")
 
 .DELETE_ON_ERROR:
 # Two pips must not work on one environment at a time.

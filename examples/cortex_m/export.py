@@ -38,7 +38,7 @@ class Network:
 
 NETWORKS: Mapping[str, Network] = {
     "conv2d_x3": Network(models.Conv2dX3, ((1, 3, 8, 8),)),
-    "ds_cnn": Network(models.DsCnn, ((1, 1, 49, 10),)),
+    "ds_cnn": Network(lambda: models.responsive(models.DsCnn), ((1, 1, 49, 10),)),
     "resnet8": Network(models.ResNet8, ((1, 3, 32, 32),)),
     "mobilenet_v1_025": Network(models.MobileNetV1, ((1, 3, 96, 96),)),
     "deep_autoencoder": Network(models.DeepAutoencoder, ((1, 640),)),

@@ -9,6 +9,7 @@ scratch buffers with (pytorch/executorch#16580).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import torch
@@ -177,3 +178,15 @@ class SileroVad(nn.Module):
         next_state = torch.stack([hidden, cell], dim=0)
         speech = torch.sigmoid(self.decoder(torch.relu(hidden).unsqueeze(-1)))
         return speech.squeeze(1).mean(dim=1, keepdim=True), next_state
+
+
+def responsive(build: Callable[[], nn.Module]) -> nn.Module:
+    """A network with weights that keep the size of the activations. With PyTorch's own they
+    shrink from layer to layer, until the last bias alone decides."""
+    network = build()
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d | nn.Linear):
+            nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+    return network
