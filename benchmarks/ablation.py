@@ -50,8 +50,8 @@ def main() -> int:
 
 
 def passes() -> tuple[str, ...]:
-    """The switches of `optimize`, by the names in `Options`."""
-    names = [field.name for field in fields(Options) if field.type == "bool"]
+    """The switches of `optimize` that are on by default, by the names in `Options`."""
+    names = [field.name for field in fields(Options) if field.default is True]
     return (_OPENING, *(name for name in names if name != _OPENING))
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from onearena.delegates.xnnpack.graph import Graph, index_graph
 from onearena.delegates.xnnpack.opening import prepare
+from onearena.delegates.xnnpack.simplify_switches import (
+    ALL_SIMPLIFICATIONS,
+    NO_SIMPLIFICATIONS,
+    Simplifications,
+)
 from onearena.delegates.xnnpack.strips import Region
 from onearena.delegates.xnnpack.work import graph_work
 from onearena.opening import OpenedMethod, delegate_calls, open_method
@@ -55,6 +60,12 @@ class Draft:
         return self.bound_bytes + self.workspace_bytes + self.weights_bytes
 
 
+def simplifications(options: Options) -> Simplifications:
+    """How payloads are simplified before they are opened."""
+    passes = ALL_SIMPLIFICATIONS if options.simplify else NO_SIMPLIFICATIONS
+    return replace(passes, transient_indirection=options.transient_indirection)
+
+
 class Drafter:
     """Makes drafts of one method."""
 
@@ -72,14 +83,16 @@ class Drafter:
         self._label = method_label(file, self._method.plan)
         self._edges = boundaries(self._method.plan, self._method.payloads)
         self._normalised: dict[int, Graph] = {}
+        self._switches = simplifications(options)
 
     def normalised(self, delegate: int) -> Graph:
         """The payload of a delegate that can be opened, as it is before that."""
         if delegate not in self._normalised:
-            payload = self._method.payloads[delegate].payload
-            assert payload is not None
-            graph = index_graph(payload.graph, self._label)
-            self._normalised[delegate] = prepare(graph, self._label)[0]
+            payload = self._method.payloads[delegate]
+            assert payload.payload is not None
+            graph = index_graph(payload.payload.graph, self._label)
+            prepared, _ = prepare(graph, self._label, self._switches, payload.is_static)
+            self._normalised[delegate] = prepared
         return self._normalised[delegate]
 
     @cached_property
@@ -106,7 +119,7 @@ class Drafter:
             FormatError: a payload contradicts itself.
         """
         method, edges = self._method, self._edges
-        opened = open_method(method.plan, method.payloads, self._label, regions)
+        opened = open_method(method.plan, method.payloads, self._label, regions, self._switches)
         steps = method_steps(opened.plan, opened.calls, self._label, edges)
         plain = self._draft(opened, (), steps)
         moving = _delegates_with_moving_parts(plain)
@@ -130,11 +143,14 @@ class Drafter:
     ) -> Draft:
         method = self._method
         temp = temp_region(method, opened.plan, self._options.target)
-        if steps is method.steps and not self._shared and temp is None:
+        in_place = self._options.in_place_kernels
+        if steps is method.steps and not self._shared and temp is None and in_place:
             timeline = method.timeline
         else:
             reserved, shared = self._reserved, self._shared
-            timeline = build_timeline(steps, opened.added, reserved, shared, storage, temp)
+            timeline = build_timeline(
+                steps, opened.added, reserved, shared, storage, temp, in_place
+            )
         bound = sum(lower_bound_bytes(timeline.problem, a) for a in timeline.problem.arenas)
         graphs = {k: p.graph.source for k, p in method.payloads.items() if p.graph is not None}
         graphs.update((k, p.graph.source) for k, p in opened.payloads.items())

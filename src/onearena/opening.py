@@ -13,6 +13,8 @@ from onearena.delegates.xnnpack.opening import OpenedPayload, open_payload
 from onearena.delegates.xnnpack.payload import Payload, read_payload
 from onearena.delegates.xnnpack.rules import closed_reason
 from onearena.delegates.xnnpack.schema import Datatype
+from onearena.delegates.xnnpack.shapes import values_of_other_shape
+from onearena.delegates.xnnpack.simplify_switches import ALL_SIMPLIFICATIONS, Simplifications
 from onearena.delegates.xnnpack.strips import Piece, Region
 from onearena.delegates.xnnpack.workspace import WorkspacePrediction, predict_workspace
 from onearena.errors import OnearenaError
@@ -46,11 +48,13 @@ class DelegatePayload:
         payload: decoded; None when it could not be.
         closed: why nothing inside it can be planned; None when something can.
         graph: indexed; None when it could not be.
+        is_static: at run time all shapes are what the payload declares.
     """
 
     payload: Payload | None
     graph: Graph | None
     closed: str | None
+    is_static: bool = False
 
     @cached_property
     def workspace(self) -> WorkspacePrediction | None:
@@ -102,8 +106,25 @@ def read_payloads(file: PteFile, plan: ExecutionPlan) -> dict[int, DelegatePaylo
     for number, delegate in enumerate(plan.delegates or ()):
         if delegate.id == XNNPACK_BACKEND:
             what = f"{file.path}: method {plan.name!r}: delegate {number}"
-            result[number] = _read(payload_data(file, delegate), what)
+            payload = _read(payload_data(file, delegate), what)
+            result[number] = replace(payload, is_static=_is_static(plan, number, payload))
     return result
+
+
+def _is_static(plan: ExecutionPlan, number: int, payload: DelegatePayload) -> bool:
+    """True when every call of a delegate gives it the shapes that its payload declares."""
+    graph = payload.graph
+    if graph is None or payload.closed is not None:
+        return False
+    for _, call in delegate_calls(plan):
+        args = call.args or ()
+        if call.delegate_index != number:
+            continue
+        if argument_problem(plan, args, graph) is not None or _any_dynamic(plan, args):
+            return False
+        if values_of_other_shape(graph, _argument_dims(plan, args)):
+            return False
+    return True
 
 
 def _read(data: Data | None, what: str) -> DelegatePayload:
@@ -197,12 +218,14 @@ def open_method(
     payloads: Mapping[int, DelegatePayload],
     what: str,
     regions: Mapping[int, Sequence[Region]] | None = None,
+    switches: Simplifications = ALL_SIMPLIFICATIONS,
 ) -> OpenedMethod:
     """Opens every call of the method that can be opened.
 
     Args:
         regions: by delegate, what to run in strips; only of delegates that are called once, and
             with static shapes.
+        switches: how payloads are simplified first.
 
     Raises:
         FormatError: a payload contradicts itself.
@@ -221,7 +244,9 @@ def open_method(
         else:
             shapes = [_argument_dims(plan, c.args or ()) for c in calls_of.get(number, ())]
             strips = (regions or {}).get(number, ())
-            result = open_payload(payload.payload.graph, what, shapes, strips)
+            result = open_payload(
+                payload.payload.graph, what, shapes, strips, switches, payload.is_static
+            )
             if isinstance(result, OpenedPayload) and strips:
                 result = _strip_problem(plan, calls_of.get(number, ()), result) or result
             if isinstance(result, str):

@@ -21,6 +21,10 @@ class Options:
             the memory that it is in. With it every method is planned anew, smaller or not.
         strips: run parts of opened calls in strips of rows, so that their largest activations
             are never whole. Not with a memory map.
+        simplify: leave out copies, transposes and paddings inside opened calls that change nothing.
+        in_place_kernels: let kernels write over operands where that is proven to be safe.
+        transient_indirection: opened calls make their tables of pointers to pixels in each run, in
+            their workspace, and keep none on the heap. Costs up to 5 % of the time.
         max_latency: how much longer a run may take, as a ratio: strips compute some rows twice.
             By a model of the work: measuring is up to the caller.
     """
@@ -31,4 +35,7 @@ class Options:
     target: str | None = None
     memory_map: MemoryMap | None = None
     strips: bool = True
+    simplify: bool = True
+    in_place_kernels: bool = True
+    transient_indirection: bool = False
     max_latency: float = 1.02

@@ -15,8 +15,9 @@ from onearena.candidates import Candidate, plan_method
 from onearena.cortex_m.check import check_target
 from onearena.delegates.ethosu.calls import read_delegates
 from onearena.delegates.xnnpack.opening import prepare
+from onearena.delegates.xnnpack.simplify_switches import Simplifications
+from onearena.drafts import simplifications
 from onearena.errors import AnalysisError, UsageError, VerificationError
-from onearena.memory_map import MemoryMap
 from onearena.memory_map.check import verify_regions
 from onearena.method_report import inspect_method, planned_report
 from onearena.opening import delegate_calls
@@ -189,11 +190,11 @@ def write_planned(
     earlier_map = record.memory_map if record else None
     content = encode_record(Record(__version__, records, options.memory_map or earlier_map))
     rewritten = rewrite_file(file, changed, content)
-    memory_map, known = options.memory_map, list[Violation]()
+    known: list[Violation] = []
     size = write_pte(
         rewritten,
         output,
-        lambda written: _verify_written(file, analysed, written, memory_map, known),
+        lambda written: _verify_written(file, analysed, written, options, known),
     )
     return size, known
 
@@ -261,7 +262,7 @@ def _verify_written(
     original: PteFile,
     analysed: Mapping[int, AnalysedMethod],
     written: Path,
-    memory_map: MemoryMap | None,
+    options: Options,
     known: list[Violation],
 ) -> None:
     """Reads the new file back and checks it alone and against the original.
@@ -272,6 +273,7 @@ def _verify_written(
     Raises:
         VerificationError: with the first violation.
     """
+    memory_map = options.memory_map
     with open_pte(written) as file:
         methods = [analyse_steps(file, plan)[1] for plan in file.program.execution_plan or ()]
         found = verify_methods(file, methods).violations
@@ -287,19 +289,21 @@ def _verify_written(
             order, views = entry.order if entry else (), old.timeline.storage.views
             arenas = memory_map.memory_ids if memory_map else ()
             _refuse(original, verify_rewrite(old.steps, new, order, views, arenas))
-            _refuse(original, tuple(_strip_faults(old, new)))
+            _refuse(original, tuple(_strip_faults(old, new, simplifications(options))))
             if memory_map is not None:
                 _refuse(original, verify_regions(new.plan, memory_map))
 
 
-def _strip_faults(old: AnalysedMethod, new: MethodSteps) -> Iterable[Violation]:
+def _strip_faults(
+    old: AnalysedMethod, new: MethodSteps, switches: Simplifications
+) -> Iterable[Violation]:
     """What delegates compute in strips is what they computed."""
     delegates = {k: call.delegate_index for k, call in delegate_calls(new.plan)}
     for instruction, call in new.calls.items():
         payload = old.payloads.get(delegates[instruction]) if call.pieces else None
         if payload is None or payload.graph is None:
             continue
-        before = prepare(payload.graph, old.steps.what)[0]
+        before, _ = prepare(payload.graph, old.steps.what, switches, payload.is_static)
         fault = strip_fault(before, call.graph, call.pieces)
         if fault is not None:
             message = f"strips of instruction {instruction}: {fault}"

@@ -130,23 +130,39 @@ class _Search:
     # -- what to try ----------------------------------------------------------------------
 
     def _trials(self, now: Draft, regions: Regions) -> Iterator[_Trial]:
+        seen: set[tuple[int, frozenset[int]]] = set()
         for place in self._places(now):
             delegate, seed = place
             own = regions.get(delegate, ())
-            graph = self._maker.normalised(delegate)
-            before = cut_into_strips(graph, own, "")
+            before = cut_into_strips(self._maker.normalised(delegate), own, "")
             assert before is not None
             for inside in self._growing(delegate, seed):
                 merged = tuple(r for r in own if self._touch(delegate, r.inside, inside))
-                rest = tuple(r for r in own if r not in merged)
                 whole = frozenset(inside.union(*(r.inside for r in merged)))
-                for count in self._counts(delegate, whole):
-                    region = Region(whole, count)
-                    strips = cut_into_strips(graph, (*rest, region), "")
-                    if region not in own and strips is not None and strips.work <= self._most:
-                        peak = _peak_bytes(strips) - _peak_bytes(before)
-                        gain = peak + strips.weights_bytes - before.weights_bytes
-                        yield _Trial(place, region, merged, peak, gain)
+                if (delegate, whole) not in seen:
+                    seen.add((delegate, whole))
+                    yield from self._counted(place, own, merged, whole, before)
+
+    def _counted(
+        self,
+        place: tuple[int, int],
+        own: tuple[Region, ...],
+        merged: tuple[Region, ...],
+        whole: frozenset[int],
+        before: Strips,
+    ) -> Iterator[_Trial]:
+        """Trials of one region with more and more strips."""
+        graph, peak_before = self._maker.normalised(place[0]), _peak_bytes(before)
+        rest = tuple(r for r in own if r not in merged)
+        for count in self._counts(place[0], whole):
+            region = Region(whole, count)
+            strips = cut_into_strips(graph, (*rest, region), "")
+            if strips is None or strips.work > self._most:
+                return  # more strips compute more rows twice
+            if region not in own:
+                peak = _peak_bytes(strips) - peak_before
+                gain = peak + strips.weights_bytes - before.weights_bytes
+                yield _Trial(place, region, merged, peak, gain)
 
     def _places(self, now: Draft) -> Iterator[tuple[int, int]]:
         """Seeds: activations of calls at the peak, by delegate and value of its payload as it is

@@ -35,6 +35,22 @@ def add_parser(subparsers: Any) -> None:
         help="never run parts of a delegate call in strips of rows",
     )
     parser.add_argument(
+        "--no-simplify",
+        action="store_true",
+        help="keep copies, transposes and paddings inside delegate calls that change nothing",
+    )
+    parser.add_argument(
+        "--no-in-place",
+        action="store_true",
+        help="never let a kernel write over one of its operands",
+    )
+    parser.add_argument(
+        "--transient-indirection",
+        action="store_true",
+        help="convolutions make their tables of pointers in each run and keep none on the heap: "
+        "most of the heap that a first run takes, for up to 5%% of the time",
+    )
+    parser.add_argument(
         "--max-latency",
         type=float,
         default=Options.max_latency,
@@ -81,6 +97,9 @@ def run(args: argparse.Namespace) -> int:
         target=args.target,
         memory_map=memory_map,
         strips=not args.no_strips,
+        simplify=not args.no_simplify,
+        in_place_kernels=not args.no_in_place,
+        transient_indirection=args.transient_indirection,
         max_latency=args.max_latency,
     )
     try:

@@ -59,6 +59,7 @@ def build_timeline(
     pin_state: bool = False,
     storage: Storage | None = None,
     temp: TempRegion | None = None,
+    in_place_kernels: bool = True,
 ) -> Timeline:
     """Builds the timeline of a method.
 
@@ -69,6 +70,7 @@ def build_timeline(
             methods may know them by their addresses).
         storage: what was found in the original order, when `method` has another one.
         temp: a region to be planned for what instructions take while they run.
+        in_place_kernels: kernels may write over operands where that is proven to be safe.
     """
     storage = restage(storage, method) if storage else analyse_storage(method, added)
     fixed = set(storage.pinned)
@@ -101,7 +103,7 @@ def build_timeline(
     groups = _groups(storage, number_of, fixed) + _fixed_groups(buffers)
     pairs = tuple(
         (number_of[first], number_of[second])
-        for first, second in sharing_pairs(method, storage)
+        for first, second in sharing_pairs(method, storage, in_place_kernels)
         if not fixed & {first, second}
         and buffers[number_of[first]].size_bytes == buffers[number_of[second]].size_bytes
     )

@@ -6,16 +6,31 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 
 from onearena.lifetime import Interval, intersection
-from onearena.timeline.steps import MethodSteps
+from onearena.pte.schema import KernelCall
+from onearena.timeline.in_place_kernels import in_place_operands, same_bytes_operand
+from onearena.timeline.steps import MethodSteps, Step
 from onearena.timeline.storage import Storage
 
 Pair = tuple[int, int]
 """Two values; the second one is born later."""
 
 
-def sharing_pairs(method: MethodSteps, storage: Storage) -> tuple[Pair, ...]:
-    """All pairs: operands and outputs of in-place nodes, and copies that need not be made."""
-    return (*_in_place_pairs(method, storage), *_same_bytes_pairs(method, storage))
+def sharing_pairs(
+    method: MethodSteps,
+    storage: Storage,
+    in_place_kernels: bool = True,
+    kernel_copies: bool = False,
+) -> tuple[Pair, ...]:
+    """All pairs: operands and outputs of what works in place, and copies that need not be made.
+
+    Args:
+        in_place_kernels: pairs of kernel calls too, not only of nodes inside delegates.
+        kernel_copies: what kernels copy may stay alive behind the copy, at the same address.
+    """
+    return (
+        *_in_place_pairs(method, storage, in_place_kernels),
+        *_same_bytes_pairs(method, storage, kernel_copies),
+    )
 
 
 def _movable(storage: Storage, value: int) -> bool:
@@ -35,15 +50,16 @@ def _comparable(storage: Storage, first: int, second: int) -> bool:
     return a.arena == b.arena and a.size_bytes == b.size_bytes
 
 
-def _in_place_pairs(method: MethodSteps, storage: Storage) -> Iterable[Pair]:
-    """The node must be the only moment at which operand and output are both alive, and the
+def _in_place_pairs(method: MethodSteps, storage: Storage, kernels: bool) -> Iterable[Pair]:
+    """The step must be the only moment at which operand and output are both alive, and the
     last one of the operand: its last reader writes the output's first bytes."""
     for position, step in enumerate(method.steps):
-        if step.call is None or step.node is None or len(step.roles.writes) != 1:
+        found = _in_place_at(method, step, kernels)
+        if found is None:
             continue
-        output = step.roles.writes[0]
+        output, operands = found
         only = (Interval(position, position + 1),)
-        for operand in step.call.in_place_operands(step.node):
+        for operand in operands:
             if _comparable(storage, operand, output):
                 both = intersection(storage.lifetimes[operand], storage.lifetimes[output])
                 ends = any(life.end == position + 1 for life in storage.lifetimes[operand])
@@ -51,21 +67,50 @@ def _in_place_pairs(method: MethodSteps, storage: Storage) -> Iterable[Pair]:
                     yield operand, output
 
 
-def _same_bytes_pairs(method: MethodSteps, storage: Storage) -> Iterable[Pair]:
+def _in_place_at(
+    method: MethodSteps, step: Step, kernels: bool
+) -> tuple[int, tuple[int, ...]] | None:
+    """An output of a step, and the operands over which it may be written."""
+    if step.call is not None and step.node is not None:
+        if len(step.roles.writes) != 1:
+            return None
+        return step.roles.writes[0], step.call.in_place_operands(step.node)
+    call = _kernel_call(method, step) if kernels else None
+    return in_place_operands(method.plan, call) if call is not None else None
+
+
+def _kernel_call(method: MethodSteps, step: Step) -> KernelCall | None:
+    if not 0 <= step.instruction < len(method.instructions) or not step.roles.understood:
+        return None
+    instruction = method.instructions[step.instruction]
+    return instruction if isinstance(instruction, KernelCall) else None
+
+
+def _same_bytes_pairs(method: MethodSteps, storage: Storage, kernels: bool) -> Iterable[Pair]:
     """Reshapes and copies: XNNPACK skips the copy when both addresses are equal, so values
     with the same bytes may be one memory for as long as nobody changes any of them."""
     copied_at: dict[int, int] = {}
     source_of: dict[int, int] = {}
     for position, step in enumerate(method.steps):
-        if step.call is None or step.node is None or len(step.roles.writes) != 1:
-            continue
-        operand, output = step.call.same_bytes_operand(step.node), step.roles.writes[0]
-        if operand is not None and _comparable(storage, operand, output):
+        found = _copied_at(method, step, kernels)
+        if found is not None and _comparable(storage, found[1], found[0]):
+            output, operand = found
             source_of[output], copied_at[output] = operand, position
     for family in _families(source_of):
         if _is_constant_after_copies(method, storage, family, copied_at):
             ordered = sorted(family, key=lambda v: copied_at.get(v, -1))
             yield from combinations(ordered, 2)
+
+
+def _copied_at(method: MethodSteps, step: Step, kernels: bool) -> Pair | None:
+    """The output of a step that copies, and what it copies."""
+    if step.call is not None and step.node is not None:
+        operand = step.call.same_bytes_operand(step.node)
+        if operand is None or len(step.roles.writes) != 1:
+            return None
+        return step.roles.writes[0], operand
+    call = _kernel_call(method, step) if kernels else None
+    return same_bytes_operand(method.plan, call) if call is not None else None
 
 
 def _families(source_of: Mapping[int, int]) -> Iterable[tuple[int, ...]]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from onearena.delegates.xnnpack.graph import Graph, Node
-from onearena.delegates.xnnpack.rules import SAME_BYTES
+from onearena.delegates.xnnpack.simplify_names import original
 from onearena.timeline.steps import Step
 
 UNKNOWN = -1
@@ -96,11 +95,11 @@ def content_of(step: Step, value: int) -> int:
     into a piece of a value is that value's content."""
     if step.call is None or step.node is None:
         return value
-    graph, pieces = step.call.graph, step.call.pieces
+    pieces = step.call.pieces
     for identifier in step.node.outputs:
         if step.call.values((identifier,)) == (value,):
             named = pieces[identifier].whole if identifier in pieces else identifier
-            return payload_content(_copied_from(graph, named))
+            return payload_content(step.call.names[named])
     return value
 
 
@@ -110,29 +109,13 @@ def piece_of(step: Step, value: int) -> tuple[int, int] | None:
 
 
 def copy_source(step: Step) -> int | None:
-    """The program value that a reshape or copy copies, through copies that stay inside the
-    call; None for other steps, and when what is copied is inside too."""
-    if step.call is None or step.node is None or step.node.kind not in SAME_BYTES:
+    """The program value that a step only copies, maybe with another shape, through what stays
+    inside the call; None for other steps, and when what is copied is inside too."""
+    if step.call is None or step.node is None or len(step.node.outputs) != 1:
         return None
-    graph = step.call.graph
-    node: Node | None = step.node
-    while node is not None and node.kind in SAME_BYTES:
-        source, target = graph.values[node.inputs[0]], graph.values[node.outputs[0]]
-        if source.size_bytes is None or source.size_bytes != target.size_bytes:
-            return None
-        found = step.call.values((source.id,))
-        if found:
-            return found[0]
-        node = graph.producer.get(source.id)
-    return None
-
-
-def _copied_from(graph: Graph, identifier: int) -> int:
-    node = graph.producer.get(identifier)
-    while node is not None and node.kind in SAME_BYTES:
-        identifier = node.inputs[0]
-        node = graph.producer.get(identifier)
-    return identifier
+    call = step.call
+    held = call.values(original(call.graph, call.names, step.node))
+    return held[0] if held else None
 
 
 def append_piece(pieces: list[Piece], piece: Piece) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from math import prod
 
-from onearena.pte.schema import Int, KernelCall, Tensor, TensorList
+from onearena.pte.schema import Int, KernelCall, OptionalTensorList, Tensor, TensorList
 from onearena.pte.tensors import ELEMENT_BYTES, tensor_bytes
 from onearena.timeline.steps import MethodSteps, Step
 from onearena.verification.origins import moves_bytes
@@ -23,12 +23,22 @@ _MIXING = frozenset(
         *("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "permute_copy", "transpose_copy"),
         *("t_copy", "flip", "roll", "index", "index_select", "gather", "embedding", "sort"),
         *("topk", "pixel_shuffle", "pixel_unshuffle", "cdist", "_cdist", "_cdist_forward"),
-        *("native_group_norm", "native_layer_norm", "repeat", "upsample_nearest2d"),
-        *("upsample_bilinear2d", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d"),
+        *("native_group_norm", "repeat", "upsample_nearest2d", "upsample_bilinear2d"),
+        *("reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d"),
+        *("replication_pad2d", "replication_pad3d", "_upsample_bilinear2d_aa", "unfold_copy"),
+        *("as_strided_copy", "diagonal_copy", "masked_scatter", "stack", "tril", "triu"),
     ]
 )
 """Operators of `aten` that read an element of an operand after they have written another one of
-the output, or may (the layer norms read a row twice)."""
+the output, or may (`tril` clears the output first)."""
+_ONLY_FIRST = frozenset(
+    [
+        *("scatter", "scatter_add", "select_scatter", "slice_scatter", "index_put"),
+        *("native_layer_norm", "_softmax", "_log_softmax", "full_like", "fill"),
+    ]
+)
+"""Operators of `aten` whose first output may lie on their first operand and on no other one: they
+copy it and then change the copy, or work row by row, where rows are dense."""
 _CORTEX_M_MIXING = frozenset(
     [
         *("quantized_batch_matmul", "quantized_linear", "quantized_avg_pool2d"),
@@ -36,6 +46,30 @@ _CORTEX_M_MIXING = frozenset(
         *("quantized_transpose_conv2d", "pad", "transpose"),
     ]
 )
+
+
+_COPYING = frozenset(
+    [
+        *(f"aten::{name}_copy" for name in ("alias", "detach", "expand", "lift_fresh", "squeeze")),
+        *("aten::unsqueeze_copy", "aten::view_copy", "aten::clone", "aten::_to_copy"),
+        *("dim_order_ops::_to_dim_order_copy", "dim_order_ops::_clone_dim_order"),
+    ]
+)
+
+
+def copied_by_kernel(method: MethodSteps, step: Step) -> int | None:
+    """The program value whose bytes a kernel writes once more, unchanged and in their order;
+    None for other steps."""
+    reads, writes = step.roles.reads, step.roles.writes
+    name = step.label.partition(".")[0]
+    if name not in _COPYING or len(reads) != 1 or len(writes) != 1 or reads == writes:
+        return None
+    source, target = method.tensor(reads[0]), method.tensor(writes[0])
+    if source.scalar_type != target.scalar_type or tensor_bytes(source) != tensor_bytes(target):
+        return None
+    if name == "aten::expand_copy" and (source.shape_dynamism or target.shape_dynamism):
+        return None  # may repeat some of it at run time
+    return reads[0] if _is_element_by_element(source, target) else None
 
 
 def may_lie_at(
@@ -55,7 +89,46 @@ def may_lie_at(
     base = base.removesuffix("_nhwc")
     if (space == "aten" and base in _MIXING) or (space == "cortex_m" and base in _CORTEX_M_MIXING):
         return ()
-    return (0,)
+    if space == "aten" and base.removesuffix("_") in _ONLY_FIRST:
+        return (0,) if _is_first(method, step, operand, output) else ()
+    return (0,) if _is_element_by_element(method.tensor(operand), method.tensor(output)) else ()
+
+
+def _is_first(method: MethodSteps, step: Step, operand: int, output: int) -> bool:
+    """True for the first operand, named once, and the first output, both dense in one order."""
+    instruction = method.instructions[step.instruction]
+    args = instruction.args or () if isinstance(instruction, KernelCall) else ()
+    values = method.plan.values or ()
+    named = [v for k in args for v in (k, *_tensors(values[k].val)) if v in (operand, output)]
+    tensors = (method.tensor(operand), method.tensor(output))
+    is_dense = all(_is_usual_order(tensor) for tensor in tensors)
+    outputs = [value for value in step.roles.writes if value not in step.roles.scratch]
+    return (
+        args[:1] == (operand,)
+        and named.count(operand) == 1
+        and outputs[:1] == [output]
+        and is_dense
+        and _is_element_by_element(*tensors)
+    )
+
+
+def _is_element_by_element(operand: Tensor, output: Tensor) -> bool:
+    """Whether elements at one place are of one size: else a kernel overwrites, with one element,
+    others that it has not read. In another order of the dimensions it reads other places."""
+    widths = [ELEMENT_BYTES.get(tensor.scalar_type) for tensor in (operand, output)]
+    if None in widths or widths[0] != widths[1]:
+        return False
+    if operand.sizes == output.sizes:
+        return _order(operand) == _order(output)
+    return _is_usual_order(operand) and _is_usual_order(output)
+
+
+def _order(tensor: Tensor) -> tuple[int, ...]:
+    return tuple(tensor.dim_order or ()) or tuple(range(len(tensor.sizes or ())))
+
+
+def _is_usual_order(tensor: Tensor) -> bool:
+    return _order(tensor) == tuple(range(len(tensor.sizes or ())))
 
 
 def _moved(method: MethodSteps, step: Step, operand: int, output: int) -> list[int]:
@@ -127,10 +200,11 @@ def _number(value: object) -> int | None:
 
 
 def _tensors(value: object) -> tuple[int, ...]:
-    return tuple(value.items or ()) if isinstance(value, TensorList) else ()
+    if isinstance(value, TensorList | OptionalTensorList):
+        return tuple(value.items or ())
+    return ()
 
 
 def _is_plain(tensor: Tensor) -> bool:
     """Static, with the last dimension innermost."""
-    order = tuple(tensor.dim_order or ())
-    return tensor.shape_dynamism == 0 and order in ((), tuple(range(len(tensor.sizes or ()))))
+    return tensor.shape_dynamism == 0 and _is_usual_order(tensor)

@@ -17,6 +17,7 @@ from onearena.delegates.xnnpack.rules import (
     kept_internal,
 )
 from onearena.delegates.xnnpack.schema import XNNSoftmax
+from onearena.delegates.xnnpack.simplify_names import content_names
 from onearena.delegates.xnnpack.strips import Piece
 
 _IN_PLACE = UNARY | BINARY | {XNNSoftmax}
@@ -52,6 +53,11 @@ class XnnpackCall:
     def order(self) -> EffectiveOrder:
         """How late operands may be read and how early outputs written."""
         return effective_order(self.graph, self.kept)
+
+    @cached_property
+    def names(self) -> Mapping[int, int]:
+        """By value of the payload, the value whose bytes it holds, in one order or another."""
+        return content_names(self.graph, not self.is_dynamic)
 
     def whole_of(self, piece: Piece) -> int:
         """The program's value that a piece is a part of."""

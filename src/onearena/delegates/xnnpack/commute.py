@@ -53,7 +53,10 @@ def _joined_before(graph: Graph, node: Node) -> Node | None:
     if any(part.is_constant or len(part.dims) != len(between.dims) for part in parts):
         return None
     perm = _permutation(node)
-    return join if sorted(perm) == list(range(len(between.dims))) else None
+    if sorted(perm) != list(range(len(between.dims))):
+        return None
+    moved = [axis for axis in perm if between.dims[axis] != 1]
+    return join if moved != sorted(moved) else None  # else no byte moves, and nothing is copied
 
 
 def _permutation(node: Node) -> tuple[int, ...]:

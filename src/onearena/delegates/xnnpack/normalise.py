@@ -6,8 +6,7 @@ after a conversion instead of before it, and writing the clamp that XNNPACK woul
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 
 from onearena.delegates.xnnpack.graph import Graph, Node, index_graph, tensor_of
 from onearena.delegates.xnnpack.rules import CLAMPED_BINARY, EIGHT_BIT_TYPES, has_bounds
@@ -17,12 +16,13 @@ from onearena.delegates.xnnpack.schema import (
     Node2x1,
     XNNClamp,
     XNNConvert,
-    XNNQuantizedTensorValue,
     XNNStaticConstantPad,
-    XNNTensorValue,
     XNode,
     XValue,
 )
+from onearena.delegates.xnnpack.simplify import Simplified, simplify
+from onearena.delegates.xnnpack.simplify_edit import renamed, with_tensor
+from onearena.delegates.xnnpack.simplify_switches import ALL_SIMPLIFICATIONS, Simplifications
 
 
 @dataclass(frozen=True)
@@ -33,31 +33,35 @@ class Normalisation:
         useless_pads: pads by nothing that were dropped.
         moved_pads: pads that were moved behind a conversion to 8 bit.
         split_clamps: hidden tensors that were made visible.
+        simplified: what was taken out since it was not needed.
     """
 
     useless_pads: int
     moved_pads: int
     split_clamps: int
+    simplified: Simplified = field(default_factory=Simplified)
 
 
-def normalise(graph: Graph, what: str) -> tuple[Graph, Normalisation]:
+def normalise(
+    graph: Graph,
+    what: str,
+    switches: Simplifications = ALL_SIMPLIFICATIONS,
+    is_static: bool = False,
+) -> tuple[Graph, Normalisation]:
     """Applies all rewrites.
+
+    Args:
+        switches: which of the passes run that only take something out.
+        is_static: shapes are at run time exactly what the payload declares.
 
     Raises:
         FormatError: the graph contradicts itself.
     """
     graph, useless_pads = _without_useless_pads(graph, what)
     graph, moved_pads = _pads_behind_conversions(graph, what)
+    graph, simplified = simplify(graph, what, switches, is_static)
     graph, split_clamps = _split_clamps(graph, what)
-    return graph, Normalisation(useless_pads, moved_pads, split_clamps)
-
-
-def with_tensor(xvalue: XValue, tensor: XNNTensorValue) -> XValue:
-    """A value with another tensor table; its quantization stays."""
-    union = xvalue.xvalue_union
-    if isinstance(union, XNNQuantizedTensorValue):
-        return XValue(replace(union, tensor_value=tensor))
-    return XValue(tensor)
+    return graph, Normalisation(useless_pads, moved_pads, split_clamps, simplified)
 
 
 def _pads_behind_conversions(graph: Graph, what: str) -> tuple[Graph, int]:
@@ -138,7 +142,7 @@ def _without_useless_pads(graph: Graph, what: str) -> tuple[Graph, int]:
     if not instead:
         return graph, 0
     nodes = tuple(
-        _renamed(node.xnode, instead) for node in graph.nodes if node.outputs[0] not in instead
+        renamed(node.xnode, instead) for node in graph.nodes if node.outputs[0] not in instead
     )
     values = tuple(
         v for v in graph.source.xvalues or () if (t := tensor_of(v)) and t.id_out not in instead
@@ -151,19 +155,6 @@ def _is_useless_pad(node: Node) -> bool:
     return isinstance(union, XNNStaticConstantPad) and not (
         any(union.pre_paddings or ()) or any(union.post_paddings or ())
     )
-
-
-def _renamed(xnode: XNode, instead: Mapping[int, int]) -> XNode:
-    union = xnode.xnode_union
-    assert union is not None
-    changes = {
-        member.name: instead[getattr(union, member.name)]
-        for member in fields(union)
-        if member.name.endswith("_id") and getattr(union, member.name) in instead
-    }
-    if not changes:
-        return xnode
-    return replace(xnode, xnode_union=replace(union, **changes))  # type: ignore[arg-type]
 
 
 def _split_clamps(graph: Graph, what: str) -> tuple[Graph, int]:
@@ -197,3 +188,6 @@ def _hidden_value(output: XValue, identifier: int) -> XValue:
     tensor = tensor_of(output)
     assert tensor is not None
     return with_tensor(output, replace(tensor, external_id=INVALID_ID, flags=0, id_out=identifier))
+
+
+__all__ = ["Normalisation", "normalise", "with_tensor"]

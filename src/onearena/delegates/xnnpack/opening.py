@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from onearena.delegates.xnnpack.arguments import as_arguments
 from onearena.delegates.xnnpack.commute import transposes_before_concatenations
 from onearena.delegates.xnnpack.graph import Graph, index_graph
+from onearena.delegates.xnnpack.indirection import with_transient_indirection
 from onearena.delegates.xnnpack.normalise import Normalisation, normalise
 from onearena.delegates.xnnpack.rules import (
     Link,
@@ -24,6 +25,7 @@ from onearena.delegates.xnnpack.schema import (
     XNNGraph,
 )
 from onearena.delegates.xnnpack.shapes import Dims, values_of_other_shape
+from onearena.delegates.xnnpack.simplify_switches import ALL_SIMPLIFICATIONS, Simplifications
 from onearena.delegates.xnnpack.strips import Piece, Region, Strips, cut_into_strips
 
 
@@ -53,6 +55,8 @@ def open_payload(
     what: str,
     calls: Sequence[Mapping[int, Dims]] = (),
     regions: Sequence[Region] = (),
+    switches: Simplifications = ALL_SIMPLIFICATIONS,
+    is_static: bool = False,
 ) -> OpenedPayload | str:
     """Opens every value that can be opened; returns the reason when none may be.
 
@@ -68,7 +72,7 @@ def open_payload(
     reason = closed_reason(graph) or _bad_externals(graph)
     if reason is not None:
         return reason
-    split, changes = prepare(graph, what)
+    split, changes = prepare(graph, what, switches, is_static)
     strips = cut_into_strips(split, regions, what) if regions else Strips(split)
     if strips is None:
         return "it cannot be run in these strips"
@@ -99,14 +103,23 @@ def open_payload(
     return OpenedPayload(graph, opened, kept, changes, strips.pieces, made)
 
 
-def prepare(graph: Graph, what: str) -> tuple[Graph, Normalisation]:
+def prepare(
+    graph: Graph,
+    what: str,
+    switches: Simplifications = ALL_SIMPLIFICATIONS,
+    is_static: bool = False,
+) -> tuple[Graph, Normalisation]:
     """A payload as it is opened, and how it was normalised.
 
     Raises:
         FormatError: the graph contradicts itself.
     """
-    graph, changes = normalise(graph, what)
-    return transposes_before_concatenations(graph, what)[0], changes
+    graph, changes = normalise(graph, what, switches, is_static)
+    if switches.layout_chains:
+        graph, _ = transposes_before_concatenations(graph, what)
+    if switches.transient_indirection:
+        graph, _ = with_transient_indirection(graph, what)
+    return graph, changes
 
 
 def _bad_externals(graph: Graph) -> str | None:
