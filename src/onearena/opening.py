@@ -336,11 +336,17 @@ def _extend(
         _with_arguments(replace(plan, values=tuple(values)), arguments),
         calls,
         added,
-        {number: payload for number, payload in opened.items() if payload.opened},
+        {number: found for number, found in opened.items() if _is_changed(found, payloads[number])},
         opened_calls,
         tuple(closed),
         pieces,
     )
+
+
+def _is_changed(opened: OpenedPayload, original: DelegatePayload) -> bool:
+    """Whether a payload has to be written anew: lifetimes are those of its new graph."""
+    assert original.payload is not None
+    return bool(opened.opened) or opened.graph.source != original.payload.graph
 
 
 def _value(value: Value, dynamic: bool, arena: int) -> EValue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onearena.delegates.xnnpack.simplify_switches import NO_SIMPLIFICATIONS
 from onearena.opening import OpenedMethod, open_method
 from onearena.program import analyse_steps, boundaries
 from onearena.pte.container import PteFile
@@ -44,7 +45,7 @@ def opened_method(method: Method, *nets: Net) -> tuple[OpenedMethod, MethodSteps
     file = program(method, *nets)
     plan = (file.program.execution_plan or ())[0]
     payloads, _ = analyse_steps(file, plan)
-    opened = open_method(plan, payloads, "test")
+    opened = open_method(plan, payloads, "test", switches=NO_SIMPLIFICATIONS)
     edges = boundaries(plan, payloads)
     return opened, method_steps(opened.plan, opened.calls, "test", edges)
 

@@ -46,7 +46,7 @@ def without_record(file: PteFile) -> PteFile:
 
 @pytest.mark.parametrize("name", sorted(BY_HAND))
 def test_programs_by_hand(name: str) -> None:
-    pair = rewritten(BY_HAND[name](), Options(time_limit_s=0.02))
+    pair = rewritten(BY_HAND[name](), Options(time_limit_s=0.02, strips=False))
     for seed in range(4):
         replay(pair, seed)
 
@@ -54,7 +54,7 @@ def test_programs_by_hand(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(BY_HAND))
 def test_the_replay_notices_damage(name: str) -> None:
     """Every value on the place of every other one: much of that must show."""
-    pair = rewritten(BY_HAND[name](), Options(time_limit_s=0.0))
+    pair = rewritten(BY_HAND[name](), Options(time_limit_s=0.0, strips=False))
     found = places(steps_in(pair.result))
     noticed = 0
     for value in found:
@@ -72,14 +72,14 @@ def test_the_replay_notices_damage(name: str) -> None:
 @given(random_programs(), st.booleans(), st.integers(0, 99))
 @slow
 def test_random_programs(file: PteFile, is_open: bool, seed: int) -> None:
-    replay(rewritten(file, Options(open_delegates=is_open, time_limit_s=0.0)), seed)
+    replay(rewritten(file, Options(open_delegates=is_open, time_limit_s=0.0, strips=False)), seed)
 
 
 @given(random_flows(), st.booleans(), st.integers(0, 99))
 @slow
 def test_random_flows(file: PteFile, is_open: bool, seed: int) -> None:
     assert verify_program(file).violations == ()
-    pair = rewritten(file, Options(open_delegates=is_open, time_limit_s=0.0))
+    pair = rewritten(file, Options(open_delegates=is_open, time_limit_s=0.0, strips=False))
     assert violations(pair.original, pair.result) == []
     replay(pair, seed)
 
@@ -89,16 +89,16 @@ def test_random_flows(file: PteFile, is_open: bool, seed: int) -> None:
 def test_packed_files_are_understood_like_loose_ones(file: PteFile, seed: int) -> None:
     """A packed file gives every byte to many values: what is a view, what is state, and what
     just follows, must still be told apart."""
-    first = rewritten(file, Options(time_limit_s=0.0))
+    first = rewritten(file, Options(time_limit_s=0.0, strips=False))
     packed = without_record(first.result)
     assert verify_program(packed).violations == ()
-    second = rewritten(packed, Options(time_limit_s=0.0))
+    second = rewritten(packed, Options(time_limit_s=0.0, strips=False))
     assert violations(second.original, second.result) == []
     replay(second, seed)
 
 
 def test_paths_are_paths() -> None:
-    pair = rewritten(BY_HAND["loop"](), Options())
+    pair = rewritten(BY_HAND["loop"](), Options(strips=False))
     steps = steps_in(pair.original)
     lengths = set()
     for path in random_paths(steps, 20, 5):

@@ -121,7 +121,7 @@ IN_PLACE_KERNELS: Mapping[str, InPlaceKernel] = {
     **_unary(2, _same(INTEGERS, 1), *(f"{name}.Scalar_out" for name in _BITWISE)),
     **_unary(2, _to_bool(BYTES, 1), *(f"{name}.Scalar_out" for name in _COMPARISONS)),
     **_unary(2, _same(EVERYTHING, 1), "fill.Scalar_out"),
-    **_whole(3, _same(EVERYTHING, 1), (), "full_like.out"),
+    **_whole(3, _same(EVERYTHING, 1), (), "full_like.out", "_to_copy.out"),
     **_whole(3, _same(FLOATS, 1), (), "_softmax.out"),
     **_whole(3, _same((_S.HALF, _S.FLOAT, _S.BFLOAT16), 1), (), "_log_softmax.out"),
     **_binary(3, _same(EVERYTHING, 2), "add.out"),
@@ -136,6 +136,9 @@ IN_PLACE_KERNELS: Mapping[str, InPlaceKernel] = {
     **_binary(2, _to_bool(BYTES, 2), *(f"{name}.Tensor_out" for name in _COMPARISONS)),
     "aten::pow.Scalar_out": InPlaceKernel(
         2, (1,), (1,), _same(NUMBERS, 1), is_sized_like_operand=True, any_order=True
+    ),
+    "dim_order_ops::_to_dim_order_copy.out": InPlaceKernel(
+        3, (0,), (0,), _same(EVERYTHING, 1), is_sized_like_operand=True, any_order=True
     ),
     "aten::where.self_out": InPlaceKernel(
         3, (0, 1, 2), (1, 2), _with_mask(EVERYTHING, True, False, False), any_order=True
@@ -164,13 +167,11 @@ COPIES: Mapping[str, int] = {
     "aten::squeeze_copy.dim_out": 2,
     "aten::squeeze_copy.dims_out": 2,
     "aten::expand_copy.out": 3,
-    "aten::_to_copy.out": 3,
-    "dim_order_ops::_to_dim_order_copy.out": 3,
     "dim_order_ops::_clone_dim_order.out": 3,
 }
 """By `name.overload`, how many arguments operators have whose output has the bytes of their first
 operand, where both have the same type and size: written over the operand they change nothing.
-They call `memcpy` with two equal addresses, or write each element back."""
+They call `memcpy`, here with two equal addresses, which leaves the bytes as they are."""
 _MAY_REPEAT = frozenset({"aten::expand_copy.out"})
 
 

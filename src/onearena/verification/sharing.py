@@ -51,8 +51,8 @@ _CORTEX_M_MIXING = frozenset(
 _COPYING = frozenset(
     [
         *(f"aten::{name}_copy" for name in ("alias", "detach", "expand", "lift_fresh", "squeeze")),
-        *("aten::unsqueeze_copy", "aten::view_copy", "aten::clone", "aten::_to_copy"),
-        *("dim_order_ops::_to_dim_order_copy", "dim_order_ops::_clone_dim_order"),
+        *("aten::unsqueeze_copy", "aten::view_copy", "aten::clone"),
+        "dim_order_ops::_clone_dim_order",
     ]
 )
 
