@@ -35,11 +35,13 @@ def test_reads_back_with_the_bound_of_the_summary(tmp_path: Path, suffix: str) -
         target.write_text(text, encoding="utf-8")
         problem = read_problem(target).problem
         found = plan(problem)
-        assert lost == ()
+        # pairs that may share an address are lost in CSV, and with them a lower bound
+        assert all("may share an address" in remark for remark in lost)
+        assert lost == () or suffix == ".csv"
         assert not verify_plan(problem, found)
-        assert found.lower_bound_bytes == {
-            arena.memory_id: arena.bound_bytes for arena in method.arenas
-        }
+        bounds = {arena.memory_id: arena.bound_bytes for arena in method.arenas}
+        assert lost or found.lower_bound_bytes == bounds
+        assert all(found.lower_bound_bytes[arena] >= least for arena, least in bounds.items())
 
 
 def with_view(directory: Path) -> Path:
@@ -66,7 +68,8 @@ def test_json_keeps_what_csv_has_to_make_plain(tmp_path: Path) -> None:
     text, lost = problem_text(source, "forward", True)
     (tmp_path / "p.csv").write_text(text, encoding="utf-8")
     problem = read_problem(tmp_path / "p.csv").problem
-    assert lost == ("1 alias group as plain buffers",)
+    pairs = "without 2 pairs that may share an address"
+    assert lost == ("1 alias group as plain buffers", pairs)
     names = {buffer.name for buffer in problem.buffers}
     assert names == {"value 0", "value 3", "value 1 + value 2"}
     # here nothing is lost but words
