@@ -21,7 +21,7 @@ PROMISED_BYTES = {
     "ds_cnn": 64_000,
     "resnet8": 55_088,
     "mobilenet_v1_025": 138_240,
-    "two_delegates": 32_768,
+    "two_delegates": 20_480,
 }
 """The joint plan on an Ethos-U55 with 128 multipliers, by network."""
 

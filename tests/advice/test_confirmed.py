@@ -129,8 +129,9 @@ def test_concatenation_without_copies(tmp_path: Path) -> None:
     path = write(tmp_path, lower(nets.Joining(), inputs, partitioners=portable))
     advice = the(explain(path), AdviceKind.CONCAT)
     half = 2 * 4096 * 4
-    # both halves and the result at the concatenation; without copies, both inputs and one half
-    assert (advice.before_bytes, advice.after_bytes) == (4 * half, 3 * half)
+    # both halves and the result at the concatenation; without copies the kernels write over the
+    # inputs, and what is left of the copy takes one place of the least size
+    assert (advice.before_bytes, advice.after_bytes) == (4 * half, 2 * half + 16)
 
 
 def test_methods_that_share_their_arenas(tmp_path: Path) -> None:

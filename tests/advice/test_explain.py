@@ -48,7 +48,7 @@ def test_text(program: Path) -> None:
     assert any("Arena 1 peaks while instruction 2: aten::cat.out runs" in line for line in lines)
     assert any("nets.py:" in line and "torch.cat" in line for line in lines)
     assert any(line.split()[-4:-1] == ["50%", "float", "4x4096"] for line in lines)
-    assert any("saves 32.77 kB (32,768 B): write the inputs" in line for line in lines)
+    assert any("saves 65.52 kB (65,520 B): write the inputs" in line for line in lines)
 
 
 def test_json_has_every_number(program: Path) -> None:
@@ -56,7 +56,7 @@ def test_json_has_every_number(program: Path) -> None:
     (method,) = found["methods"]
     assert method["total_bytes"] == method["arena_bytes"] + method["workspace_bytes"]
     (concat,) = (a for a in method["advice"] if a["kind"] == AdviceKind.CONCAT)
-    assert concat["saved_bytes"] == concat["before_bytes"] - concat["after_bytes"] == 32768
+    assert concat["saved_bytes"] == concat["before_bytes"] - concat["after_bytes"] == 65520
     assert method["peaks"][0]["source"]["line"] > 0
 
 

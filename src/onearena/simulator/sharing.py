@@ -27,6 +27,8 @@ _MOVING = frozenset(
         "cat",
         "clone",
         "detach_copy",
+        "expand_copy",
+        "lift_fresh_copy",
         "narrow_copy",
         "select_copy",
         "slice_copy",

@@ -103,7 +103,7 @@ def build_timeline(
     groups = _groups(storage, number_of, fixed) + _fixed_groups(buffers)
     pairs = tuple(
         (number_of[first], number_of[second])
-        for first, second in sharing_pairs(method, storage, in_place_kernels)
+        for first, second in sharing_pairs(method, storage, in_place_kernels, in_place_kernels)
         if not fixed & {first, second}
         and buffers[number_of[first]].size_bytes == buffers[number_of[second]].size_bytes
     )

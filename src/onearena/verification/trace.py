@@ -32,6 +32,7 @@ from onearena.verification.origins import (
     moves_bytes,
     piece_of,
 )
+from onearena.verification.sharing import copied_by_kernel
 
 MAX_STATES = 4096
 """Combinations of what handles name that are followed at one step."""
@@ -241,7 +242,8 @@ class _Tracer:
         state.begun -= {state.target(value) for value in step.roles.reads}
         for base, view in step.roles.aliases:
             state.handles[view] = state.target(base)
-        source = copy_source(step)
+        kernel = step.call is None
+        source = copied_by_kernel(self._method, step) if kernel else copy_source(step)
         for value in step.roles.writes:
             if source is not None and self._is_planned(state, source, value):
                 self._copy(state, source, value)
