@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from onearena.pte.schema import Tensor
@@ -87,6 +87,8 @@ def _sources(
 ) -> Iterable[Violation]:
     written = {v for step in method.steps for v in step.roles.writes}
     in_place = {v for step in method.steps for v in step.roles.in_place}
+    parts = {v: part for call in method.calls.values() for v, part in call.parts.items()}
+    in_parts = {parts[value][0] for value in written & parts.keys()}
     seen: set[tuple[int, str]] = set()
     for (position, value), readings in sorted(trace.reads.items(), key=lambda item: item[0]):
         step = method.steps[position]
@@ -94,8 +96,11 @@ def _sources(
             continue
         for target, pieces in sorted(readings, key=lambda reading: reading[0]):
             own = target in written and (position, target) not in trace.unwritten
+            own |= target in in_parts
             inside = _written_inside(trace, extents, {target, *in_place}, target)
             problem = _fault(trace, target, pieces, own, inside)
+            if problem is None and value in parts:
+                problem = _part_fault(trace, pieces, parts[value], written | in_parts)
             if problem is not None and (value, problem) not in seen:
                 seen.add((value, problem))
                 name = f"value {value}" if target == value else f"value {value} (value {target})"
@@ -145,6 +150,20 @@ def _fault(
         return f"is a view of bytes that come from {names}"
     if not _is_one_place(pieces):
         return "does not hold the bytes that were written in their order"
+    return None
+
+
+def _part_fault(
+    trace: Trace, pieces: Pieces, part: tuple[int, int], written: Collection[int]
+) -> str | None:
+    """What is wrong with what a part of another value holds, or None."""
+    whole, offset = part
+    origins = {origin for piece in pieces for origin, _ in piece.origins}
+    strange = origins - trace.written.get(whole, set())
+    if whole in written and strange:
+        return f"is overwritten by {describe(min(strange, key=_rank))}"
+    if whole in written and {at - p.start for p in pieces for _, at in p.origins} != {offset}:
+        return f"is not that part of value {whole}"
     return None
 
 
