@@ -38,15 +38,14 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", action="append", help="a program's name without .pte")
     args = parser.parse_args()
-    paths = [
-        path
-        for path in sorted(args.folder.glob("*.pte"))
-        if not args.only or path.stem in args.only
-    ]
-    everything = _ratios(paths, Options())
-    effects = [_effect(paths, name) for name in passes()]
-    print(_table(everything, effects))
+    paths = sorted(args.folder.glob("*.pte"))
+    print(ablation([path for path in paths if not args.only or path.stem in args.only]))
     return 0
+
+
+def ablation(paths: Sequence[Path]) -> str:
+    """The table of all passes."""
+    return _table(_ratios(paths, Options()), [_effect(paths, name) for name in passes()])
 
 
 def passes() -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from onearena import __version__
 
+from .ablation import ablation
 from .environments import ROOT, BenchmarkError, Environment, run
 from .goals import Goal, check
 from .optimizing import optimize
@@ -148,9 +149,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = bench.rows()
     goals = check(rows, bench.versions)
     page = render(rows, bench.versions, goals, about(bench))
+    page += f"\n## What each pass brings\n\n{_passes(bench)}\n"
     print(f"\n{page}")
     write(options.out, page, rows, goals)
     return 0 if all(goal.is_met for goal in goals) and len(rows) == len(bench.programs) else 1
+
+
+def _passes(bench: Bench) -> str:
+    paths = (bench.stock / f"{program.name}.pte" for program in bench.programs)
+    about_it = "Geometric means of (arena + workspace) after / before, as predicted."
+    return f"{about_it}\n\n{ablation([path for path in paths if path.exists()])}"
 
 
 def _bench(options: argparse.Namespace) -> Bench:
