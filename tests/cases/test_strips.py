@@ -14,6 +14,7 @@ from torch import nn
 
 from onearena.errors import VerificationError
 from onearena.flatbuf.data import read_data
+from onearena.memory_map import parse_memory_map
 from onearena.options import Options
 from onearena.pipeline import optimize, verify
 from onearena.pte.container import Segment
@@ -67,6 +68,20 @@ def test_no_row_is_computed_twice_when_that_is_forbidden(stock: Path, tmp_path: 
     report = optimize(stock, tmp_path / "small.pte", Options(max_latency=1.0)).methods[0]
     assert report.after is not None
     assert report.after.total_bytes > 24 * 48 * 40 * 4  # the depthwise needs its neighbours' rows
+
+
+def test_a_program_in_strips_is_planned_once_more(stock: Path, tmp_path: Path) -> None:
+    """By another version, or into a memory map: what lies where in what is kept."""
+    small, again = tmp_path / "small.pte", tmp_path / "again.pte"
+    optimize(stock, small)
+    calls = random_calls(*IMAGE)
+    expected = play(stock, calls)
+    memory_map = parse_memory_map("fast:100K:1,slow:1M:2")
+    for options in (Options(memory_map=memory_map), Options(memory_map=memory_map, strips=False)):
+        optimize(small, again, options)
+        assert verify(again).violations == ()
+        assert difference(expected, play(again, calls)) is None
+        assert _pieces(again) == _pieces(small)
 
 
 def _with_pieces(source: Path, target: Path, pieces: Any) -> Path:
