@@ -158,11 +158,12 @@ def _part_fault(
 ) -> str | None:
     """What is wrong with what a part of another value holds, or None."""
     whole, offset = part
-    origins = {origin for piece in pieces for origin, _ in piece.origins}
-    strange = origins - trace.written.get(whole, set())
+    # what is left of an earlier run is state, which is checked for the whole method
+    held = [(o, at - p.start) for p in pieces for o, at in p.origins if o.kind != "before"]
+    strange = {origin for origin, _ in held} - trace.written.get(whole, set())
     if whole in written and strange:
         return f"is overwritten by {describe(min(strange, key=_rank))}"
-    if whole in written and {at - p.start for p in pieces for _, at in p.origins} != {offset}:
+    if whole in written and any(distance != offset for _, distance in held):
         return f"is not that part of value {whole}"
     return None
 
