@@ -287,6 +287,10 @@ def _wait_for_work(pid: int, cpu_s: float) -> None:
         time.sleep(0.02)
 
 
+def _hear() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def test_interrupting_a_search(tmp_path: Path) -> None:
     """A signal from the keyboard ends a long search at once; nothing is left behind."""
     source = tmp_path / "problem.csv"
@@ -297,7 +301,9 @@ def test_interrupting_a_search(tmp_path: Path) -> None:
     source.write_text("\n".join(rows))
     command = [sys.executable, "-m", "onearena", "plan", str(source), "--time-limit", "120"]
     command += ["-o", str(tmp_path / "plan.csv")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    pipe = subprocess.PIPE
+    # where the tests run in the background of a shell, children would not hear the signal
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, preexec_fn=_hear) as process:
         _wait_for_work(process.pid, 2.0)
         if process.poll() is not None:
             pytest.skip("the problem is too easy")
