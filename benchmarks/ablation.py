@@ -7,8 +7,6 @@ of (arena + workspace) after / before, as predicted; nothing is run.
 from __future__ import annotations
 
 import argparse
-import math
-import statistics
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +16,8 @@ from typing import Any
 
 from onearena.options import Options
 from onearena.pipeline import optimize
+
+from .ratios import geometric_mean
 
 _OPENING = "open_delegates"
 """Without it there is nothing for the other passes to work on, so it stays in both columns."""
@@ -76,19 +76,14 @@ def _table(everything: Mapping[str, float], effects: Sequence[Effect]) -> str:
     lines = [
         "| pass | without it | only it (and opening) | programs that need more without it |",
         "|---|---:|---:|---:|",
-        f"| all | {_mean(everything):.3f} | | |",
+        f"| all | {geometric_mean(everything.values()):.3f} | | |",
     ]
     for effect in effects:
         missed = sum(effect.without[name] > ratio * 1.001 for name, ratio in everything.items())
-        lines.append(
-            f"| {effect.name} | {_mean(effect.without):.3f} | {_mean(effect.alone):.3f} "
-            f"| {missed} of {len(everything)} |"
-        )
+        means = (geometric_mean(found.values()) for found in (effect.without, effect.alone))
+        cells = " | ".join(f"{mean:.3f}" for mean in means)
+        lines.append(f"| {effect.name} | {cells} | {missed} of {len(everything)} |")
     return "\n".join(lines)
-
-
-def _mean(ratios: Mapping[str, float]) -> float:
-    return math.exp(statistics.fmean(math.log(ratio) for ratio in ratios.values()))
 
 
 if __name__ == "__main__":

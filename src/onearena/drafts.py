@@ -15,7 +15,7 @@ from onearena.delegates.xnnpack.simplify_switches import (
 )
 from onearena.delegates.xnnpack.strips import Region
 from onearena.delegates.xnnpack.work import graph_work
-from onearena.opening import OpenedMethod, delegate_calls, open_method
+from onearena.opening import OpenedMethod, called_delegates, open_method
 from onearena.options import Options
 from onearena.planners import lower_bound_bytes
 from onearena.program import (
@@ -163,7 +163,7 @@ def _delegates_with_moving_parts(draft: Draft) -> frozenset[int]:
     """Delegates with a piece of a value that is a handle (`MoveCall`, `et_view`): its memory is
     another one's, and a piece of it would have to be moved along."""
     points = draft.timeline.storage.accesses.points_to
-    delegates = {k: call.delegate_index for k, call in delegate_calls(draft.opened.plan)}
+    delegates = called_delegates(draft.opened.plan)
     return frozenset(
         delegates[instruction]
         for instruction, call in draft.opened.calls.items()

@@ -187,6 +187,11 @@ def delegate_calls(plan: ExecutionPlan) -> list[tuple[int, DelegateCall]]:
     ]
 
 
+def called_delegates(plan: ExecutionPlan) -> dict[int, int]:
+    """By instruction, the number of the delegate that it calls."""
+    return {position: call.delegate_index for position, call in delegate_calls(plan)}
+
+
 def _any_dynamic(plan: ExecutionPlan, args: Sequence[int]) -> bool:
     values = plan.values or ()
     return any(isinstance(v := values[a].val, Tensor) and is_dynamic(v) for a in args)
@@ -327,9 +332,7 @@ def _extend(
         opened_call = XnnpackCall(
             payload.graph, payload.kept, arguments[position], dynamic, payload.pieces
         )
-        for value, piece in payload.pieces.items():
-            (own,), (whole,) = opened_call.values((value,)), opened_call.values((piece.whole,))
-            pieces[own] = (whole, piece.offset_bytes)
+        pieces.update(opened_call.parts)
         calls[position] = opened_call.fold()
     added = frozenset(range(len(plan.values or ()), len(values)))
     return OpenedMethod(

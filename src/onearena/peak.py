@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from onearena.timeline.build import Timeline
 
 _NEAR = 0.97
 """Steps with at least this share of the peak count as peaks."""
-
-
 _EXPONENT = 24
 
 
@@ -67,9 +66,4 @@ def live_bytes(timeline: Timeline) -> list[int]:
             shared.add(second)
             change[b[0].start] -= problem.buffers[second].size_bytes
             change[b[0].start + 1] += problem.buffers[second].size_bytes
-    result: list[int] = []
-    total = 0
-    for step in change[:-1]:
-        total += step
-        result.append(total)
-    return result
+    return list(accumulate(change[:-1]))

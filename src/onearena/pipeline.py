@@ -20,7 +20,7 @@ from onearena.drafts import simplifications
 from onearena.errors import AnalysisError, UsageError, VerificationError
 from onearena.memory_map.check import verify_regions
 from onearena.method_report import inspect_method, planned_report
-from onearena.opening import delegate_calls
+from onearena.opening import called_delegates
 from onearena.options import Options
 from onearena.program import (
     AnalysedMethod,
@@ -298,7 +298,7 @@ def _strip_faults(
     old: AnalysedMethod, new: MethodSteps, switches: Simplifications
 ) -> Iterable[Violation]:
     """What delegates compute in strips is what they computed."""
-    delegates = {k: call.delegate_index for k, call in delegate_calls(new.plan)}
+    delegates = called_delegates(new.plan)
     for instruction, call in new.calls.items():
         payload = old.payloads.get(delegates[instruction]) if call.pieces else None
         if payload is None or payload.graph is None:

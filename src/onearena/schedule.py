@@ -8,7 +8,7 @@ from dataclasses import replace
 from onearena.delegates.xnnpack.call import XnnpackCall
 from onearena.delegates.xnnpack.opening import OpenedPayload
 from onearena.delegates.xnnpack.schedule import schedule_payload
-from onearena.opening import OpenedMethod, delegate_calls
+from onearena.opening import OpenedMethod, called_delegates, delegate_calls
 from onearena.reorder import reorder_kernels
 from onearena.timeline.steps import MethodSteps
 from onearena.timeline.storage import Storage
@@ -44,7 +44,7 @@ def rescheduled(
 def _with_payloads(
     method: OpenedMethod, calls: Mapping[int, XnnpackCall], payloads: Mapping[int, OpenedPayload]
 ) -> dict[int, XnnpackCall]:
-    delegate_of = {k: call.delegate_index for k, call in delegate_calls(method.plan)}
+    delegate_of = called_delegates(method.plan)
     return {
         position: replace(call, graph=payloads[delegate_of[position]].graph)
         if delegate_of[position] in payloads

@@ -18,7 +18,7 @@ from onearena.delegates.xnnpack.rows import Rows, row_axis, row_count, strip_nod
 from onearena.delegates.xnnpack.strip_estimate import live_bytes as live_in_call
 from onearena.delegates.xnnpack.strips import Region, Strips, cut_into_strips
 from onearena.drafts import Draft, Drafter, Regions, best_of
-from onearena.opening import delegate_calls
+from onearena.opening import called_delegates
 from onearena.peak import live_bytes, soft_peak, values_at_peak
 
 _COUNTS = (2, 3, 4, 6, 8, 12, 16, 24)
@@ -169,7 +169,7 @@ class _Search:
         without strips."""
         found: dict[tuple[int, int], None] = {}
         names: dict[int, list[tuple[int, int]]] = {}
-        delegates = {k: call.delegate_index for k, call in delegate_calls(now.opened.plan)}
+        delegates = called_delegates(now.opened.plan)
         for instruction, call in now.opened.calls.items():
             delegate = delegates[instruction]
             for position, identifier in call.graph.externals.items():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from onearena.pte.schema import Tensor
 from onearena.pte.tensors import ELEMENT_BYTES, tensor_bytes
 from onearena.timeline.steps import MethodSteps, Step
-from onearena.verification.origins import Origin, Pieces, describe, moves_bytes
+from onearena.verification.origins import Origin, Pieces, describe, moves_bytes, parts_of
 from onearena.verification.sharing import may_lie_at
 from onearena.verification.trace import (
     Extent,
@@ -87,7 +87,7 @@ def _sources(
 ) -> Iterable[Violation]:
     written = {v for step in method.steps for v in step.roles.writes}
     in_place = {v for step in method.steps for v in step.roles.in_place}
-    parts = {v: part for call in method.calls.values() for v, part in call.parts.items()}
+    parts = parts_of(method)
     in_parts = {parts[value][0] for value in written & parts.keys()}
     seen: set[tuple[int, str]] = set()
     for (position, value), readings in sorted(trace.reads.items(), key=lambda item: item[0]):
@@ -186,11 +186,11 @@ def _state(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> 
     state = {v for v in extents if method.tensor(v).data_buffer_idx}
     # a copy of state that was made in this run is none
     written = {v for step in method.steps for v in step.roles.writes}
-    wholes = {v: whole for call in method.calls.values() for v, (whole, _) in call.parts.items()}
+    parts = parts_of(method)
     for (position, value), readings in trace.reads.items():
         if value not in method.steps[position].roles.maybe_reads:
             for target, pieces in readings:
-                whole = wholes.get(target, target)
+                whole, _ = parts.get(target, (target, 0))
                 unwritten = whole == target and (position, target) in trace.unwritten
                 if _has_before(pieces) and (whole not in written or unwritten):
                     state.add(whole)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from onearena.delegates.xnnpack.simplify_names import original
-from onearena.timeline.steps import Step
+from onearena.timeline.steps import MethodSteps, Step
 
 UNKNOWN = -1
 """The content of what an operator that is not understood may have written."""
@@ -106,6 +106,11 @@ def content_of(step: Step, value: int) -> int:
 def piece_of(step: Step, value: int) -> tuple[int, int] | None:
     """The value that an argument of an XNNPACK call is a part of, and the offset in it."""
     return None if step.call is None else step.call.parts.get(value)
+
+
+def parts_of(method: MethodSteps) -> dict[int, tuple[int, int]]:
+    """By value that is a part of another one, that one and the offset in it."""
+    return {value: part for call in method.calls.values() for value, part in call.parts.items()}
 
 
 def copy_source(step: Step) -> int | None:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from onearena.delegates.xnnpack.graph import tensor_of
-from onearena.delegates.xnnpack.normalise import with_tensor
 from onearena.delegates.xnnpack.schema import EXTERNAL_INPUT, EXTERNAL_OUTPUT, XNNGraph, XValue
+from onearena.delegates.xnnpack.simplify_edit import with_tensor
 
 
 def as_arguments(source: XNNGraph, opened: Sequence[int], inputs: Collection[int] = ()) -> XNNGraph:

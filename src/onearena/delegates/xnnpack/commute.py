@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, Node, index_graph, tensor_of
-from onearena.delegates.xnnpack.normalise import with_tensor
+from onearena.delegates.xnnpack.rules import joined_axis
+from onearena.delegates.xnnpack.simplify_edit import values_by_id, with_tensor
 
 
 def transposes_before_concatenations(graph: Graph, what: str) -> tuple[Graph, int]:
@@ -26,7 +27,7 @@ def transposes_before_concatenations(graph: Graph, what: str) -> tuple[Graph, in
     if not found:
         return graph, 0
     gone = {join.index for join in found.values()}
-    values = {t.id_out: v for v in graph.source.xvalues or () if (t := tensor_of(v))}
+    values = values_by_id(graph)
     nodes: list[x.XNode] = []
     for node in graph.nodes:
         if node.index in found:
@@ -77,12 +78,14 @@ def _moved(graph: Graph, transpose: Node, join: Node, values: dict[int, x.XValue
         values[made] = _turned_value(values, operand, made, perm)
         move = replace(turning, input_id=operand, output_id=made)
         nodes.append(replace(transpose.xnode, xnode_union=move))
-    axis = union.axis - (1 << 32) if union.axis >= 1 << 31 else union.axis
     changes: Mapping[str, int] = {
         f"input{k + 1}_id": turned[operand] for k, operand in enumerate(join.inputs)
     }
     joined = replace(
-        union, axis=perm.index(axis % len(perm)), output_id=transpose.outputs[0], **changes
+        union,
+        axis=perm.index(joined_axis(union, len(perm))),
+        output_id=transpose.outputs[0],
+        **changes,
     )
     return [*nodes, replace(join.xnode, xnode_union=joined)]
 

@@ -21,7 +21,7 @@ from onearena.delegates.xnnpack.schema import (
     XValue,
 )
 from onearena.delegates.xnnpack.simplify import Simplified, simplify
-from onearena.delegates.xnnpack.simplify_edit import renamed, with_tensor
+from onearena.delegates.xnnpack.simplify_edit import renamed, values_by_id, with_tensor
 from onearena.delegates.xnnpack.simplify_switches import ALL_SIMPLIFICATIONS, Simplifications
 
 
@@ -79,7 +79,7 @@ def _pads_behind_conversions(graph: Graph, what: str) -> tuple[Graph, int]:
         return graph, 0
     dropped = {conversion.index for _, conversion in behind.values()}
     nodes: list[XNode] = []
-    values = {t.id_out: v for v in graph.source.xvalues or () if (t := tensor_of(v))}
+    values = values_by_id(graph)
     for node in graph.nodes:
         if node.index in behind:
             pad, conversion = behind[node.index]
@@ -164,7 +164,7 @@ def _split_clamps(graph: Graph, what: str) -> tuple[Graph, int]:
     if not hidden:
         return graph, 0
     fresh = {node.index: max(graph.values) + 1 + i for i, node in enumerate(hidden)}
-    by_id = {t.id_out: v for v in graph.source.xvalues or () if (t := tensor_of(v))}
+    by_id = values_by_id(graph)
     nodes: list[XNode] = []
     for node in graph.nodes:
         nodes.extend(_split(node, fresh[node.index]) if node.index in fresh else (node.xnode,))
@@ -188,6 +188,3 @@ def _hidden_value(output: XValue, identifier: int) -> XValue:
     tensor = tensor_of(output)
     assert tensor is not None
     return with_tensor(output, replace(tensor, external_id=INVALID_ID, flags=0, id_out=identifier))
-
-
-__all__ = ["Normalisation", "normalise", "with_tensor"]

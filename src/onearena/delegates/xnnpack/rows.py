@@ -13,13 +13,11 @@ from typing import Any
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, Node, Value
-from onearena.delegates.xnnpack.rules import BINARY, UNARY, is_pointwise
+from onearena.delegates.xnnpack.rules import BINARY, UNARY, is_pointwise, joined_axis
 from onearena.lifetime import Interval
 
 Rows = Interval
 """Half-open, in rows of one tensor."""
-_SAME_PADDING_FLAG = 0x4
-_TRANSPOSE_WEIGHTS_FLAG = 0x1
 _ROW_BY_ROW = UNARY | {x.XNNCopy}
 _CONCATENATIONS = frozenset(
     {x.XNNConcatenate2, x.XNNConcatenate3, x.XNNConcatenate4, x.XNNConcatenate5}
@@ -123,7 +121,7 @@ def _has_images(graph: Graph, node: Node) -> bool:
 def _convolution(graph: Graph, node: Node, axis: int, rows: Rows) -> StripNode | None:
     union = node.xnode.xnode_union
     assert isinstance(union, x.Convolution)
-    if not _has_images(graph, node) or union.flags & _SAME_PADDING_FLAG:
+    if not _has_images(graph, node) or union.flags & x.SAME_PADDING_FLAG:
         return None
     if not all(graph.values[operand].is_constant for operand in node.inputs[1:]):
         return None
@@ -140,7 +138,7 @@ def _convolution(graph: Graph, node: Node, axis: int, rows: Rows) -> StripNode |
 def _pool(graph: Graph, node: Node, axis: int, rows: Rows) -> StripNode | None:
     union = node.xnode.xnode_union
     assert isinstance(union, x.Pooling)
-    if not _has_images(graph, node) or union.flags & _SAME_PADDING_FLAG:
+    if not _has_images(graph, node) or union.flags & x.SAME_PADDING_FLAG:
         return None
     padded = union.padding_top | union.padding_bottom | union.padding_left | union.padding_right
     if node.kind is x.XNNAvgPooling2d and padded:
@@ -177,7 +175,7 @@ def _fully_connected(graph: Graph, node: Node, axis: int, rows: Rows) -> StripNo
     union = node.xnode.xnode_union
     assert isinstance(union, x.XNNFullyConnected)
     source, target = graph.values[node.inputs[0]], graph.values[node.outputs[0]]
-    if source.dims[:-1] != target.dims[:-1] or union.flags & ~_TRANSPOSE_WEIGHTS_FLAG:
+    if source.dims[:-1] != target.dims[:-1] or union.flags & ~x.TRANSPOSE_WEIGHTS_FLAG:
         return None
     if not all(graph.values[operand].is_constant for operand in node.inputs[1:]):
         return None
@@ -208,8 +206,7 @@ def _concatenation(graph: Graph, node: Node, axis: int, rows: Rows) -> StripNode
     union = node.xnode.xnode_union
     assert isinstance(union, x.Concatenate)
     rank = len(graph.values[node.outputs[0]].dims)
-    joined = union.axis - (1 << 32) if union.axis >= 1 << 31 else union.axis
-    if joined % rank <= axis:
+    if joined_axis(union, rank) <= axis:
         return None
     count = graph.values[node.outputs[0]].dims[axis]
     for operand in node.inputs:

@@ -83,8 +83,6 @@ _MAX_VALUE_BYTES = 1 << 47
 """More than any address space; keeps sums of offsets far from 64 bits."""
 _MAX_TABLE_NODES = 10
 """XNN_MAX_UNARY_FUSION_NODES."""
-_SAME_PADDING_FLAG = 0x4
-_TRANSPOSE_WEIGHTS_FLAG = 0x1
 
 
 class Link(Enum):
@@ -182,7 +180,7 @@ def _fused(graph: Graph, value: Value) -> Link | None:
     consumer = consumers[0]
     if producer.kind is x.XNNStaticConstantPad and _pad_merges(graph, value, producer, consumer):
         return Link.PAD
-    merges_clamp = _ends_with_clamp(graph, producer) and _is_clamp(graph, consumer)
+    merges_clamp = _ends_with_clamp(graph, producer) and is_clamp(graph, consumer)
     if merges_clamp and not _starts_lookup(graph, consumer):
         return Link.CLAMP
     if producer.kind is x.XNNStaticTranspose and _transpose_merges(producer, consumer, value.id):
@@ -205,7 +203,7 @@ def _pad_merges(graph: Graph, value: Value, pad: Node, consumer: Node) -> bool:
     if len(value.dims) != 4 or len(before) != 4 or len(after) != 4:
         return False
     spatial = not (before[0] or after[0] or before[3] or after[3])
-    return spatial and not target.flags & _SAME_PADDING_FLAG
+    return spatial and not target.flags & x.SAME_PADDING_FLAG
 
 
 def is_pointwise(conv: x.Convolution) -> bool:
@@ -218,7 +216,7 @@ def is_pointwise(conv: x.Convolution) -> bool:
     )
 
 
-def _is_clamp(graph: Graph, node: Node) -> bool:
+def is_clamp(graph: Graph, node: Node) -> bool:
     """True for a clamp, or a minimum or maximum with one scalar constant."""
     if node.kind is x.XNNClamp:
         return True
@@ -230,9 +228,15 @@ def _is_clamp(graph: Graph, node: Node) -> bool:
 def _ends_with_clamp(graph: Graph, node: Node) -> bool:
     """True for nodes that a clamp behind them merges into, the clamps included that XNNPACK
     makes itself from output bounds."""
-    if node.kind in CLAMPING or _is_clamp(graph, node):
+    if node.kind in CLAMPING or is_clamp(graph, node):
         return True
     return node.kind in CLAMPED_BINARY | {x.XNNGlobalAvgPooling2d} and has_bounds(node)
+
+
+def joined_axis(union: x.Concatenate, rank: int) -> int:
+    """The dimension that a concatenation joins along; the schema may count it from the end."""
+    axis = union.axis - (1 << 32) if union.axis >= 1 << 31 else union.axis
+    return axis % rank
 
 
 def is_scalar_constant(value: Value) -> bool:
@@ -255,9 +259,9 @@ def _transpose_merges(transpose: Node, product: Node, value: int) -> bool:
     union, target = transpose.xnode.xnode_union, product.xnode.xnode_union
     assert isinstance(union, x.XNNStaticTranspose)
     if isinstance(target, x.XNNBatchMatrixMultiply):
-        slow_packing = not target.flags & _TRANSPOSE_WEIGHTS_FLAG
+        slow_packing = not target.flags & x.TRANSPOSE_WEIGHTS_FLAG
     elif isinstance(target, x.XNNFullyConnected):
-        slow_packing = bool(target.flags & _TRANSPOSE_WEIGHTS_FLAG)
+        slow_packing = bool(target.flags & x.TRANSPOSE_WEIGHTS_FLAG)
     else:
         return False
     perm = union.perm or ()
@@ -391,7 +395,7 @@ def effective_order(graph: Graph, kept: Mapping[int, Link]) -> EffectiveOrder:
         for operand in node.inputs:
             if operand not in kept:
                 continue
-            absorbed = node.kind in SAME_BYTES or _is_clamp(graph, node)
+            absorbed = node.kind in SAME_BYTES or is_clamp(graph, node)
             if absorbed or kept[operand] in BORN_AT_PRODUCER:
                 earliest = write_from[graph.producer[operand].index]
                 write_from[node.index] = min(write_from[node.index], earliest)

@@ -17,6 +17,10 @@ FILE_IDENTIFIERS = (b"XN00", b"XN01")
 INVALID_ID = 0xFFFFFFFF
 EXTERNAL_INPUT = 1
 EXTERNAL_OUTPUT = 2
+TRANSPOSE_WEIGHTS_FLAG = 0x1
+"""Of matrix products: the right operand is transposed (`XNN_FLAG_TRANSPOSE_WEIGHTS`)."""
+SAME_PADDING_FLAG = 0x4
+"""Of convolutions and pools: padding as TensorFlow has it (`XNN_FLAG_TENSORFLOW_SAME_PADDING`)."""
 MAX_EXTERNALS = 4096
 """The delegate refuses payloads with more external values (XNNCompiler.cpp)."""
 

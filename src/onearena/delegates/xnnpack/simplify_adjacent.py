@@ -9,12 +9,11 @@ from onearena.delegates.xnnpack.rules import (
     CLAMPING,
     UNARY,
     has_bounds,
-    is_scalar_constant,
+    is_clamp,
     is_square,
 )
 
 ELEMENTWISE = UNARY | BINARY
-_LIMITS = frozenset({x.XNNMinimum, x.XNNMaximum})
 _PRODUCTS = frozenset({x.XNNFullyConnected, x.XNNBatchMatrixMultiply})
 
 
@@ -34,13 +33,7 @@ def may_merge(graph: Graph, first: Node, second: Node) -> bool:
     if is_square(first) and second.kind is x.XNNGlobalAvgPooling2d:
         return True
     clamps = first.kind in CLAMPING or has_bounds(first)
-    return clamps and _is_clamp(graph, second)
-
-
-def _is_clamp(graph: Graph, node: Node) -> bool:
-    if node.kind in _LIMITS:
-        return any(is_scalar_constant(graph.values[v]) for v in node.inputs)
-    return node.kind is x.XNNClamp
+    return clamps and is_clamp(graph, second)
 
 
 def readers_may_merge(graph: Graph, value: int, readers: tuple[Node, ...]) -> bool:

@@ -19,9 +19,6 @@ from onearena.delegates.xnnpack.schema import Datatype
 from onearena.delegates.xnnpack.simplify_adjacent import ELEMENTWISE
 from onearena.delegates.xnnpack.simplify_edit import Edit, readers, same_type, values_by_id
 
-_TENSORFLOW_SAME_PADDING = 0x4
-_TRANSPOSE_WEIGHTS = 0x1
-
 
 def drop_dead_nodes(graph: Graph, what: str) -> tuple[Graph, int]:
     """Drops nodes that no output depends on. XNNPACK does it too, but only after the delegate
@@ -164,7 +161,7 @@ def _takes_padding(node: Node, padded: Value, count: int) -> bool:
     one_pixel = union.kernel_height * union.kernel_width == 1
     if (one_pixel and count > 1) or (node.kind is x.XNNConv2d and is_pointwise(union)):
         return False
-    return not union.flags & _TENSORFLOW_SAME_PADDING
+    return not union.flags & x.SAME_PADDING_FLAG
 
 
 def _padded(node: Node, pad: x.XNNStaticConstantPad) -> x.Convolution:
@@ -198,7 +195,7 @@ def flag_transposes(graph: Graph, what: str) -> tuple[Graph, int]:
         for product in after:
             target = product.xnode.xnode_union
             assert isinstance(target, x.XNNBatchMatrixMultiply)
-            flags = target.flags ^ _TRANSPOSE_WEIGHTS
+            flags = target.flags ^ x.TRANSPOSE_WEIGHTS_FLAG
             other = replace(target, input2_id=union.input_id, flags=flags)
             edit.nodes[product.index] = (replace(product.xnode, xnode_union=other),)
         edit.nodes[node.index] = ()

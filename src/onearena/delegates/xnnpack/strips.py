@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, fields, replace
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.arguments import as_arguments
 from onearena.delegates.xnnpack.graph import Graph, Node, Value, index_graph, tensor_of
-from onearena.delegates.xnnpack.normalise import with_tensor
 from onearena.delegates.xnnpack.rows import Rows, StripNode, hull, row_axis, row_count, strip_node
 from onearena.delegates.xnnpack.rules import SAME_BYTES, kept_internal
+from onearena.delegates.xnnpack.simplify_edit import values_by_id, with_tensor
 from onearena.delegates.xnnpack.work import row_work
 
 _PACKED = (x.XNNConv2d, x.XNNDepthwiseConv2d, x.XNNFullyConnected)
@@ -104,9 +104,9 @@ class _Cut:
         self._parts: dict[int, tuple[int, Rows]] = dict(before.parts)
         self._outside: dict[int, bool] = dict(before.outside)
         self._next = max(self._graph.values) + 1
-        self._templates = {
-            t.id_out: v for v in self._graph.source.xvalues or () if (t := tensor_of(v))
-        }
+        self._templates = values_by_id(self._graph)
+        self._written = {node.outputs[0] for node in self._nodes}
+        self._known: dict[tuple[int, Rows], StripNode] = {}
         self._values: list[x.XValue] = []
 
     def run(self) -> Strips | None:
@@ -205,20 +205,20 @@ class _Cut:
 
     def _want(self, node: Node, rows: Rows, wanted: dict[int, list[Rows]]) -> None:
         strip = self._strip(node, rows)
-        own = {other.outputs[0] for other in self._nodes}
         for operand, needed in zip(node.inputs, strip.rows, strict=True):
             value = self._graph.values[operand]
             if needed is not None and value.is_constant:
                 raise _ImpossibleError
-            if operand in own:
+            if operand in self._written:
                 if needed is None:
                     raise _ImpossibleError
                 wanted.setdefault(operand, []).append(needed)
 
     def _strip(self, node: Node, rows: Rows) -> StripNode:
-        found = strip_node(self._graph, node, rows)
+        found = self._known.get((node.index, rows)) or strip_node(self._graph, node, rows)
         if found is None:
             raise _ImpossibleError
+        self._known[node.index, rows] = found
         return found
 
     # -- the new nodes --------------------------------------------------------------------
