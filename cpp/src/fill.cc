@@ -11,6 +11,25 @@ constexpr size_t kUnitsPerLook = 32;
 
 }  // namespace
 
+Layout hulls_of(const Layout& layout) {
+  Layout hulls = layout;
+  hulls.is_flat = true;
+  for (Unit& unit : hulls.units) {
+    if (unit.pieces.empty()) continue;
+    Piece hull = unit.pieces[0];
+    for (const Piece& piece : unit.pieces) {
+      hull.begin = std::min(hull.begin, piece.begin);
+      hull.end = std::max(hull.end, piece.end);
+    }
+    hull.low = 0;
+    hull.high = unit.size;
+    unit.pieces = {hull};
+    unit.is_flat = true;
+    hulls.is_flat = hulls.is_flat && !unit.is_last;
+  }
+  return hulls;
+}
+
 bool ValleyFill::suits(const Layout& layout) {
   for (const Unit& unit : layout.units) {
     if (!unit.is_flat || unit.is_last || unit.pieces.size() > 1 || unit.lowest > 0 ||

@@ -12,6 +12,10 @@
 
 namespace onearena::internal {
 
+// The units as if each occupied all of its bytes from its first section to its last: a plan of that
+// is a plan of the layout, though seldom the best one.
+Layout hulls_of(const Layout& layout);
+
 // The sections form a skyline. Again and again, the first unit (in a given order) that fits between
 // the walls of the lowest stretch is put on its floor; a stretch that nothing fits into is raised
 // to its lower neighbour. A relative of best fit for strip packing (Burke, Kendall, Whitwell 2004),

@@ -19,9 +19,10 @@ namespace {
 
 // More pairs of units that meet would take too much memory and time.
 constexpr int64_t kMaxMeetings = 20'000'000;
-constexpr int64_t kManyMeetings = 1'000'000;
+constexpr int64_t kManyMeetings = 100'000;
 // So many are found in a second; with a fallback at hand, what would take too long is not begun.
-constexpr double kMeetingsPerSecond = 3'000'000;
+// Those of pieces are also sorted.
+constexpr double kMeetingsPerSecond = 3'000'000, kPieceMeetingsPerSecond = 1'000'000;
 // From here on, local search is too slow to begin with.
 constexpr size_t kManyUnits = 6'000;
 // The orders that win most often; see benchmarks/planner.
@@ -79,15 +80,18 @@ class Solver {
     if (must_stop()) return;
     const int64_t meetings = count_meetings(layout_);
     // so that there is something to fall back on when first fit takes too long
-    if (!fill_ && meetings > kManyMeetings) stack_up();
+    if (!fill_ && meetings > kManyMeetings) fall_back();
     if (must_stop()) return;
-    const bool is_too_long = static_cast<double>(meetings) > kMeetingsPerSecond * seconds_left();
+    const double rate = layout_.is_flat ? kMeetingsPerSecond : kPieceMeetingsPerSecond;
+    const bool is_too_long = static_cast<double>(meetings) > rate * seconds_left();
     if (meetings > kMaxMeetings || (knowledge_.has_plan() && is_too_long)) {
       if (fill_) fill_at_random(limits_.deadline);
       return;
     }
     conflicts_ = find_conflicts(layout_);
     try_orders();
+    if (must_stop()) return;
+    if (!fill_) fill_hulls();
     if (must_stop()) return;
     knowledge_.round_bound();
     search();
@@ -119,7 +123,20 @@ class Solver {
     }
   }
 
-  // Every unit onto all that lie under it: no good plan, but one that needs no pairs.
+  // Plans that need no pairs.
+  void fall_back() {
+    fill_hulls();
+    if (!must_stop()) stack_up();
+  }
+
+  void fill_hulls() {
+    hulls_ = hulls_of(layout_);
+    if (!ValleyFill::suits(hulls_)) return;
+    fill_.emplace(hulls_, limits_);
+    fill_valleys();
+  }
+
+  // Every unit onto all that lie under it.
   void stack_up() {
     for (const char* keys : kOrders) {
       const std::vector<int64_t> origins =
@@ -260,6 +277,7 @@ class Solver {
   const Limits& limits_;
   const Features features_;
   Knowledge knowledge_;
+  Layout hulls_;
   Conflicts conflicts_;
   std::optional<FirstFit> first_fit_;
   std::optional<ValleyFill> fill_;

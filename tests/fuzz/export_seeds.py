@@ -6,11 +6,16 @@ They are committed, so that fuzzing needs neither torch nor executorch.
 from __future__ import annotations
 
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
+
+import onearena
+from onearena.engine.embedding import embed_description
 
 
 class _Linear(nn.Module):
@@ -60,6 +65,18 @@ class _Convnet(nn.Module):
         return self.norm(torch.cat(rows, 0)).softmax(-1)
 
 
+class _Wide(nn.Module):
+    """Its activations are wide: they are computed in strips. Gelu is not for XNNPACK."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Conv2d(2, 8, 3, padding=1), nn.Conv2d(8, 2, 3, padding=1)
+
+    def forward(self, x: Any) -> Any:
+        y = self.last(self.first(x).relu())
+        return nn.functional.max_pool2d(nn.functional.softplus(y), 4) * 2
+
+
 def _quantize(model: Any, inputs: tuple[Any, ...], is_dynamic: bool) -> Any:
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
         XNNPACKQuantizer,
@@ -87,6 +104,14 @@ def _export(model: Any, inputs: tuple[Any, ...], **options: Any) -> bytes:
     return bytes(edge.to_executorch(ExecutorchBackendConfig(passes=passes)).buffer)
 
 
+def _rewritten(data: bytes, rewrite: Callable[[Path, Path], object]) -> bytes:
+    with tempfile.TemporaryDirectory() as name:
+        source, target = Path(name, "in.pte"), Path(name, "out.pte")
+        source.write_bytes(data)
+        rewrite(source, target)
+        return target.read_bytes()
+
+
 def main() -> None:
     directory = Path(sys.argv[1])
     torch.manual_seed(0)
@@ -102,6 +127,9 @@ def main() -> None:
         "dynamic_int8": _export(_quantize(linear, row, is_dynamic=True), row),
         "dynamic": _export(linear, rows, dynamic_shapes=({0: batch},)),
     }
+    wide = _export(_Wide().eval(), (torch.randn(1, 2, 64, 64),))
+    files["optimized"] = _rewritten(wide, onearena.optimize)
+    files["described"] = _rewritten(files["stateful"], embed_description)
     for name, data in files.items():
         (directory / f"{name}.pte").write_bytes(data)
         print(f"{name}: {len(data)} bytes")

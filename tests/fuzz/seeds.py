@@ -1,4 +1,4 @@
-"""What mutation starts from: the sample programs, and real exported files below 10 KB."""
+"""What mutation starts from: the sample programs, and real exported files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from tests.pte.build import file_bytes
 
 MAX_SEED_BYTES = 20_000
 _EXPORTED = Path(__file__).parent / "seeds"
+_TESTS = Path(__file__).parents[1]
+_MICROCONTROLLERS = (_TESTS / "cortex_m/programs", _TESTS / "temp_memory/programs_ethosu")
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ def load_seeds(corpus: Path | None = None) -> tuple[Seed, ...]:
         samples.old_inline,
     )
     seeds = [Seed(make.__name__, file_bytes(make())) for make in built]
-    for directory in (_EXPORTED, corpus):
+    for directory in (_EXPORTED, *_MICROCONTROLLERS, corpus):
         seeds += _files(directory) if directory else []
     return tuple(seeds)
 

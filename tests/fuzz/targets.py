@@ -8,6 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from zlib import crc32
 
@@ -17,6 +18,7 @@ from onearena.pipeline import Options, inspect, optimize, verify
 from onearena.pte import PteFile, open_pte
 from onearena.pte.schema import BackendDelegateDataReference, Program
 from tests.flatbuf.canonical import canonical
+from tests.fuzz.commands import commands
 from tests.pte.build import SEGMENT, file_bytes, read_bytes
 
 Target = Callable[[bytes], None]
@@ -103,4 +105,15 @@ def pipeline(data: bytes) -> None:
             assert verify(target).safe
 
 
-TARGETS: tuple[Target, ...] = (rewrite, payloads, from_disk, pipeline)
+def command_line(data: bytes) -> None:
+    """One of the commands, for some of the files."""
+    commands(data, _good())
+
+
+@cache
+def _good() -> bytes:
+    """A program that every command takes, to be compared with."""
+    return (Path(__file__).parents[1] / "cortex_m/programs/conv2d_x3_m55.pte").read_bytes()
+
+
+TARGETS: tuple[Target, ...] = (rewrite, payloads, from_disk, pipeline, command_line)

@@ -11,16 +11,16 @@ from onearena.errors import PlanTimeoutError
 from onearena.lifetime import Interval, Lifetime
 from onearena.native_problem import to_native
 from onearena.planners import plan
-from onearena.problem import Buffer, Member, Memory, Problem
+from onearena.problem import Buffer, Member, Memory, Problem, Window
 from onearena.verification.native import verify_plan
 
 COUNT = 1500  # more than a million pairs that meet
 
 
-def _buffers(seed: int, gaps: bool = False) -> list[Buffer]:
+def _buffers(seed: int, gaps: bool = False, count: int = COUNT) -> list[Buffer]:
     rng = Random(seed)
     found = []
-    for number in range(COUNT):
+    for number in range(count):
         birth = rng.randint(0, 20)
         lifetime: Lifetime = (Interval(birth, birth + rng.randint(40, 80)),)
         if gaps:
@@ -68,7 +68,25 @@ def test_no_time_at_all(name: str, seed: int) -> None:
     problem = PROBLEMS[name](seed)
     found = plan(problem, time_limit_s=0)
     assert verify_plan(problem, found) == ()
-    assert ("stopped" if name == "plain" else "stacked") in found.method
+    assert ("stacked" if name in ("pinned", "last") else "stopped") in found.method
+
+
+def test_windows_that_are_too_many_for_first_fit_are_planned_as_if_there_were_none() -> None:
+    """More meetings than can be listed in the time: still no worse than without any window."""
+    plain = _buffers(0, count=3 * COUNT)
+    windowed = [_changed(buffer, windows=_windows(buffer)) for buffer in plain]
+    found = plan(Problem(tuple(windowed)), time_limit_s=1)
+    assert verify_plan(Problem(tuple(windowed)), found) == ()
+    whole = plan(Problem(tuple(plain)), time_limit_s=0.2)
+    assert found.height_bytes[1] <= 1.05 * whole.height_bytes[1]
+
+
+def _windows(buffer: Buffer) -> tuple[Window, ...]:
+    start, end, half = buffer.lifetime[0].start, buffer.lifetime[0].end, buffer.size_bytes // 2
+    if end - start < 8:
+        return ()
+    early, late = Interval(start + 1, start + 3), Interval(end - 3, end - 1)
+    return Window(early, 0, half), Window(late, half, buffer.size_bytes)
 
 
 def test_a_fallback_that_is_too_high_for_the_capacity_is_not_used() -> None:

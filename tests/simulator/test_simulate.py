@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from onearena.errors import (  # noqa: E402
 )
 from onearena.simulator import machine  # noqa: E402
 from onearena.simulator.simulate import simulate  # noqa: E402
-from tests.pte.build import BOOL, LONG, Method  # noqa: E402
+from tests.pte.build import BOOL, LONG, Method, file_bytes  # noqa: E402
+from tests.pte.samples import kernels  # noqa: E402
 from tests.simulator.programs import (  # noqa: E402
     ADD,
     MM,
@@ -303,6 +305,19 @@ def test_operators_that_cannot_run(tmp_path: Path) -> None:
     method.call(ADD, x, y, method.integer(1), z, z)
     with pytest.raises(ExecutionError, match=r"instruction 0: aten::add\.out: failed: "):
         simulated(tmp_path, method)
+
+
+@pytest.mark.parametrize("size_bytes", [1 << 44, (1 << 63) - 1])
+def test_arenas_that_no_machine_has(size_bytes: int, tmp_path: Path) -> None:
+    """Refused before memory is asked for that the system may promise and not have."""
+    file = kernels()
+    (plan,) = file.program.execution_plan or ()
+    plan = replace(plan, non_const_buffer_sizes=(0, size_bytes))
+    changed = replace(file.program, execution_plan=(plan,))
+    path = tmp_path / "huge.pte"
+    path.write_bytes(file_bytes(file.with_program(changed, file.segments)))
+    with pytest.raises(ExecutionError, match=f"{size_bytes}.* do not fit into this machine's"):
+        simulate(path)
 
 
 def test_a_loop_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

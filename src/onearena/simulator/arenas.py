@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -81,8 +82,14 @@ class Arenas:
     """The buffers of a method, random at first, and the last write to every byte."""
 
     def __init__(self, sizes: Sequence[int], seed: int) -> None:
-        """Makes the arenas; `sizes[k]` is the size of the one with memory_id k, in bytes."""
+        """Makes the arenas; `sizes[k]` is the size of the one with memory_id k, in bytes.
+
+        Raises:
+            MemoryError: they are larger than the machine's memory, whatever it would promise.
+        """
         torch = import_torch()
+        if sum(sizes) > _machine_bytes():
+            raise MemoryError(f"{sum(sizes)} bytes")
         self._random = torch.Generator().manual_seed(seed)
         self._sizes = tuple(sizes)
         self._buffers = [
@@ -147,6 +154,14 @@ class Arenas:
         """A view of the bytes; what lies behind the red zones is cut off."""
         buffer = self._buffers[place.arena]
         return buffer[max(place.start + RED_ZONE_BYTES, 0) : place.end + RED_ZONE_BYTES]
+
+
+def _machine_bytes() -> int:
+    """The machine's memory; where it does not tell, what any machine can address."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 1 << 47
 
 
 def _without(place: Place, hole: Place) -> Iterable[Place]:
