@@ -221,6 +221,12 @@ def test_segment_bytes_cannot_be_cut_off() -> None:
         assert "truncated?" in _message(data[:size])
 
 
+def test_two_methods_of_one_name() -> None:
+    """Programs ask for methods by name, and records keep what is known by name."""
+    message = _message(file_bytes(pte_file(Method("step"), Method("other"), Method("step"))))
+    assert message.endswith("has two methods named 'step'")
+
+
 def test_newer_schema_is_refused_by_name() -> None:
     data = bytearray(file_bytes(smallest()))
     (root,) = struct.unpack_from("<I", data)

@@ -45,8 +45,18 @@ def read_pte(source: ByteSource) -> PteFile:
     header = read_header(source)
     program_size = header.program_size if header else source.size_bytes
     program = decode_root(source, 0, program_size, Program, (FILE_IDENTIFIER,), name)
+    _refuse_equal_names(program, name)
     segments = _segments(source, header, program.segments or ())
     return PteFile(source, program, segments)
+
+
+def _refuse_equal_names(program: Program, what: str) -> None:
+    """Everybody asks for methods by name, and would get the first one."""
+    seen: set[str | None] = set()
+    for plan in program.execution_plan or ():
+        if plan.name in seen:
+            raise FormatError(f"{what}: has two methods named {plan.name!r}")
+        seen.add(plan.name)
 
 
 def _segments(
