@@ -63,7 +63,7 @@ class DelegatePayload:
         Raises:
             FormatError: the graph is malformed.
         """
-        return None if self.graph is None else predict_workspace(self.graph.source)
+        return None if self.graph is None else predict_workspace(self.graph)
 
 
 @dataclass(frozen=True)
@@ -103,23 +103,27 @@ def payload_data(file: PteFile, delegate: BackendDelegate) -> Data | None:
 def read_payloads(file: PteFile, plan: ExecutionPlan) -> dict[int, DelegatePayload]:
     """Decodes the XNNPACK payloads of a method, by delegate. What cannot be decoded is closed."""
     result: dict[int, DelegatePayload] = {}
+    calls: dict[int, list[DelegateCall]] = {}
+    for _, call in delegate_calls(plan):
+        calls.setdefault(call.delegate_index, []).append(call)
     for number, delegate in enumerate(plan.delegates or ()):
         if delegate.id == XNNPACK_BACKEND:
             what = f"{file.path}: method {plan.name!r}: delegate {number}"
             payload = _read(payload_data(file, delegate), what)
-            result[number] = replace(payload, is_static=_is_static(plan, number, payload))
+            is_static = _is_static(plan, calls.get(number, ()), payload)
+            result[number] = replace(payload, is_static=is_static)
     return result
 
 
-def _is_static(plan: ExecutionPlan, number: int, payload: DelegatePayload) -> bool:
+def _is_static(
+    plan: ExecutionPlan, calls: Iterable[DelegateCall], payload: DelegatePayload
+) -> bool:
     """True when every call of a delegate gives it the shapes that its payload declares."""
     graph = payload.graph
     if graph is None or payload.closed is not None:
         return False
-    for _, call in delegate_calls(plan):
+    for call in calls:
         args = call.args or ()
-        if call.delegate_index != number:
-            continue
         if argument_problem(plan, args, graph) is not None or _any_dynamic(plan, args):
             return False
         if values_of_other_shape(graph, _argument_dims(plan, args)):

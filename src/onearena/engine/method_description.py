@@ -10,11 +10,13 @@ from onearena.errors import AnalysisError, UnsupportedError
 from onearena.program import AnalysedMethod, method_label
 from onearena.pte.container import PteFile
 from onearena.pte.schema import (
+    BackendDelegate,
     Bool,
     BoolList,
     DelegateCall,
     Double,
     DoubleList,
+    ExecutionPlan,
     InstructionArguments,
     Int,
     IntList,
@@ -44,7 +46,8 @@ _KINDS = (
     OptionalTensorList,
 )
 """A value's kind is its position here, the same as in `description.h`."""
-_TENSOR = _KINDS.index(Tensor)
+_KIND_OF = {kind: position for position, kind in enumerate(_KINDS)}
+_LISTS = (IntList, TensorList, OptionalTensorList)
 _PLANNED, _CONSTANT, _CALLER, _EXTERNAL = range(4)
 _KERNEL, _DELEGATE, _MOVE, _JUMP_FALSE, _FREE = range(5)
 _EXTERNAL_LOCATION = 1
@@ -62,6 +65,45 @@ def write_method(
         UnsupportedError: it holds something that the runtime cannot run.
     """
     _Method(out, file, method, state, number).write()
+
+
+def write_outline(out: BinaryWriter, file: PteFile, plan: ExecutionPlan) -> None:
+    """Writes a method of delegates alone, whose payloads nobody has looked at: no values, no
+    instructions, and of the memory what the format demands.
+
+    Raises:
+        FormatError: a payload is not in the file.
+    """
+    out.text(plan.name)
+    out.u32(0)  # arenas
+    out.u64(0)  # workspace
+    out.u32(0)  # values
+    out.u32(0)  # operators
+    out.u32(len(plan.delegates or ()))
+    for index, delegate in enumerate(plan.delegates or ()):
+        _write_payload(out, file, delegate, f"{method_label(file, plan)}: delegate {index}")
+        out.u8(True)  # so that its workspace can be planned, which the whole description decides
+        out.u32s(())  # inputs
+        out.u32(0)  # arguments
+        out.u64(0)  # workspace
+    out.u32(0)  # instructions
+    out.u32s(())  # inputs
+    out.u32s(())  # outputs
+    out.u32(1)  # steps
+    out.u32s((0,))  # the first one of the exit
+    for _ in ("buffers", "groups", "may share", "handles"):
+        out.u32(0)
+
+
+def _write_payload(out: BinaryWriter, file: PteFile, delegate: BackendDelegate, what: str) -> None:
+    where = payload_range(file, delegate, what)
+    out.text(delegate.id)
+    out.u64(where.offset)
+    out.u64(where.size_bytes)
+    out.u32(len(delegate.compile_specs or ()))
+    for spec in delegate.compile_specs or ():
+        out.text(spec.key)
+        out.blob(bytes(spec.value or ()))
 
 
 class _Method:
@@ -108,7 +150,7 @@ class _Method:
         out = self._out
         if value is None:
             value = Null()
-        out.u8(_KINDS.index(type(value)))
+        out.u8(_KIND_OF[type(value)])
         if isinstance(value, Int):
             out.i64(value.int_val)
         elif isinstance(value, Double):
@@ -125,7 +167,7 @@ class _Method:
                 out.f64(item)
         elif isinstance(value, BoolList):
             out.blob(bytes(value.items or ()))
-        elif isinstance(value, IntList | TensorList | OptionalTensorList):
+        elif isinstance(value, _LISTS):
             self._indices(index, value)
 
     def _indices(self, index: int, value: IntList | TensorList | OptionalTensorList) -> None:
@@ -195,14 +237,7 @@ class _Method:
         out, delegates = self._out, self._plan.delegates or ()
         out.u32(len(delegates))
         for index, delegate in enumerate(delegates):
-            where = payload_range(self._file, delegate, f"{self._what}: delegate {index}")
-            out.text(delegate.id)
-            out.u64(where.offset)
-            out.u64(where.size_bytes)
-            out.u32(len(delegate.compile_specs or ()))
-            for spec in delegate.compile_specs or ():
-                out.text(spec.key)
-                out.blob(bytes(spec.value or ()))
+            _write_payload(out, self._file, delegate, f"{self._what}: delegate {index}")
             inputs = self._inputs_of(index)
             out.u8(inputs is not None)
             out.u32s(inputs or ())

@@ -8,7 +8,6 @@ the reader in Python says.
 from __future__ import annotations
 
 import sys
-from functools import cache
 from types import MemberDescriptorType
 from typing import Any
 
@@ -34,6 +33,9 @@ _FieldRow = tuple[MemberDescriptorType, int, int, str, Any, list[int]]
 """The slot's descriptor, kind, first slot in the vtable, format, value when absent, classes."""
 
 
+_readers: dict[type[Any], TableReader | None] = {}
+
+
 def read_tables(source: ByteSource, offset: int, size_bytes: int, cls: type[Any]) -> Any | None:
     """The root table of a FlatBuffer; None when the reader in Python is to have a look.
 
@@ -41,7 +43,9 @@ def read_tables(source: ByteSource, offset: int, size_bytes: int, cls: type[Any]
         source, offset, size_bytes: the buffer's bytes.
         cls: the class of the root table.
     """
-    reader = _reader(cls)
+    if cls not in _readers:
+        _readers[cls] = _reader(cls)
+    reader = _readers[cls]
     if reader is None:
         return None
 
@@ -52,7 +56,6 @@ def read_tables(source: ByteSource, offset: int, size_bytes: int, cls: type[Any]
         return reader.decode(view, blob)
 
 
-@cache
 def _reader(root: type[Any]) -> TableReader | None:
     """What reads tables of a class; None when objects of some class need more than their slots."""
     classes = [root]
