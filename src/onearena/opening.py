@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 
 from onearena.delegates.ethosu.payload import ETHOSU_BACKEND
 from onearena.delegates.xnnpack.call import XnnpackCall, understand_call
@@ -211,9 +212,7 @@ def argument_problem(plan: ExecutionPlan, args: Sequence[int], graph: Graph) -> 
         tensor = values[args[position]].val if 0 <= args[position] < len(values) else None
         if not isinstance(tensor, Tensor):
             return f"argument {position} is not a tensor"
-        count = 1
-        for size in tensor.sizes or ():
-            count *= size
+        count = prod(tensor.sizes or ())
         if count != value.element_count:
             return f"argument {position} has {count} elements, the payload says otherwise"
         is_output = bool(value.tensor.flags & 2)

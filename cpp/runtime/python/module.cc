@@ -231,6 +231,8 @@ NB_MODULE(_runtime, m) {
            nb::call_guard<nb::gil_scoped_release>())
       .def("reset_state", &Program::reset_state, nb::call_guard<nb::gil_scoped_release>());
 
+  m.def("plans_xnnpack_workspaces", &plans_xnnpack_workspaces,
+        nb::call_guard<nb::gil_scoped_release>());
   nb::class_<Early>(m, "Early");
   m.def("initialise_early", &initialise, "path"_a, "outline"_a, "data_files"_a, "planning"_a = 0);
   m.def("load", &load, "path"_a, "description"_a, "arena"_a, "data_files"_a, "planning"_a = 0,

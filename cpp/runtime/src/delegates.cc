@@ -2,6 +2,7 @@
 
 #include <executorch/runtime/backend/backend_init_context.h>
 #include <executorch/runtime/backend/options.h>
+#include <executorch/runtime/platform/runtime.h>
 
 #include <algorithm>
 #include <cstring>
@@ -66,6 +67,11 @@ et::DelegateHandle* initialise(const et::BackendInterface& backend, et::BackendI
 }
 
 }  // namespace
+
+bool plans_xnnpack_workspaces() {
+  et::runtime_init();
+  return Xnnpack::find() != nullptr;
+}
 
 BackendMemory* Delegates::find(const Declared& declared, const std::string& backend) {
   const auto found = std::find_if(declared.begin(), declared.end(),

@@ -38,6 +38,10 @@ class BinaryWriter:
         """A double."""
         self._parts.append(struct.pack("<d", value))
 
+    def packed(self, format: str, *values: int) -> None:
+        """Numbers in a row, by the letters of `struct`: B, I and Q are `u8`, `u32`, `u64`."""
+        self._parts.append(struct.pack("<" + format, *values))
+
     def raw(self, data: bytes) -> None:
         """Bytes as they are, without a count."""
         self._parts.append(data)

@@ -28,8 +28,12 @@ _SCHEMA_VERSION = 0
 """The newest version of the schema that ExecuTorch 1.5.1 runs (`program.version`)."""
 
 
-def describe(file: PteFile) -> bytes:
+def describe(file: PteFile, every_workspace: bool = True) -> bytes:
     """The description of an open program.
+
+    Args:
+        every_workspace: False for a runtime that plans the workspaces of delegates: what
+            delegates need is then left out where that is quicker found out than predicted.
 
     Raises:
         AnalysisError: a method contradicts itself.
@@ -42,12 +46,12 @@ def describe(file: PteFile) -> bytes:
             f"those up to {_SCHEMA_VERSION}: export it with an older ExecuTorch"
         )
     try:
-        return _describe(file)
+        return _describe(file, every_workspace)
     except struct.error as error:
         raise AnalysisError(f"{file.path}: a number in it is out of range ({error})") from error
 
 
-def _describe(file: PteFile) -> bytes:
+def _describe(file: PteFile, every_workspace: bool) -> bytes:
     plans = file.program.execution_plan or ()
     analysed = [analyse_method(file, plan) for plan in plans]
     state = plan_state([method.timeline.storage for method in analysed])
@@ -59,7 +63,7 @@ def _describe(file: PteFile) -> bytes:
         out.u64(block.end - block.start)
     out.u32(len(analysed))
     for number, method in enumerate(analysed):
-        write_method(out, file, method, state, number)
+        write_method(out, file, method, state, number, every_workspace)
     return out.result()
 
 

@@ -91,17 +91,18 @@ class Runtime:
         files = [os.fspath(file) for file in data_files]
         mode = _PLANNING.index(planning)
         cache = default_cache() if use_cache else None
-        early = None
+        is_static = planning == "static" or not native.plans_xnnpack_workspaces()
+        kind, early = "static" if is_static else "", None
         description = find_description(path)
         if description is None and cache is not None:
-            description = cache.get(path)
+            description = cache.get(path, kind)
         if description is None:
             stamp = FileStamp.of(path)
             with open_pte(path) as file:
                 early = _initialise_early(native, file, files, mode)
-                description = describe(file)
+                description = describe(file, is_static)
             if cache is not None:
-                cache.put(path, stamp, description)
+                cache.put(path, stamp, description, kind)
         if any(namespace in description for namespace in _KERNELS_APART):
             _load_kernels(name)
         loaded = native.load(

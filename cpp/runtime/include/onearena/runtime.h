@@ -212,6 +212,9 @@ class Program {
   virtual void reset_state() = 0;
 };
 
+// Whether XNNPACK here is one whose workspaces can be planned. The first time, it is tried.
+bool plans_xnnpack_workspaces();
+
 // Initialises the delegates of a program's only method on a thread of its own, for a program whose
 // description is still being made. `outline` is what `outline` of `onearena.engine.description`
 // says about the file. Of the options, the data files and `planning` are looked at. What cannot be

@@ -122,6 +122,7 @@ def closed_reason(graph: Graph) -> str | None:
         if value.is_external and value.is_constant:
             return "a constant that is also an argument"
     seen: set[int] = set()
+    constants = {value.id for value in graph.values.values() if value.is_constant}
     for node in graph.nodes:
         if node.kind is x.XNNScaledDotProductAttention:
             return "an attention node"
@@ -129,13 +130,14 @@ def closed_reason(graph: Graph) -> str | None:
             return "a matrix product whose right operand is dequantized"
         if _is_unbounded_clamp(node):
             return "a clamp without bounds"
-        if any(value in seen for value in node.outputs):
+        if not seen.isdisjoint(node.outputs):
             return "a value that two nodes write"
-        if any(graph.values[v].is_constant for v in node.outputs):
+        if not constants.isdisjoint(node.outputs):
             return "a node that writes a constant"
-        writers = (graph.producer.get(value) for value in node.inputs)
-        if any(writer is not None and writer.index >= node.index for writer in writers):
-            return "a node that reads a value before it is written"
+        for value in node.inputs:
+            writer = graph.producer.get(value)
+            if writer is not None and writer.index >= node.index:
+                return "a node that reads a value before it is written"
         seen.update(node.outputs)
     return None
 
