@@ -349,6 +349,7 @@ class TableReader {
 
   // The root table; None when the Python reader is to have a look.
   nb::object decode(const nb::object& buffer, const nb::object& make_blob) const {
+    if (classes_.empty()) return nb::none();  // Python is going down
     const View view(buffer);
     try {
       return Decoder(classes_, view, make_blob).root();
@@ -357,14 +358,44 @@ class TableReader {
     }
   }
 
+  // For Python's garbage collector: classes lead to modules, and these may lead here.
+  int traverse(visitproc visit, void* arg) const {
+    for (const Class& cls : classes_) {
+      Py_VISIT(cls.type.ptr());
+      for (const Field& field : cls.fields) {
+        Py_VISIT(field.descriptor.ptr());
+        Py_VISIT(field.absent.ptr());
+      }
+    }
+    return 0;
+  }
+  void clear() {
+    const std::vector<Class> gone = std::move(classes_);  // what follows may come back here
+    classes_.clear();
+  }
+
  private:
   std::vector<Class> classes_;
 };
 
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<TableReader>(self)->traverse(visit, arg) : 0;
+}
+
+int clear(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<TableReader>(self)->clear();
+  return 0;
+}
+
+PyType_Slot kSlots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                        {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                        {0, nullptr}};
+
 }  // namespace
 
 void add_table_reader(nb::module_& m) {
-  nb::class_<TableReader>(m, "TableReader")
+  nb::class_<TableReader>(m, "TableReader", nb::type_slots(kSlots))
       .def(nb::init<const std::vector<ClassRow>&>(), nb::arg("classes"))
       .def("decode", &TableReader::decode, nb::arg("buffer"), nb::arg("make_blob"));
 }

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "boundary.h"
+#include "embedded.h"
 
 namespace onearena::runtime {
 
@@ -13,6 +14,7 @@ EarlyDelegates::EarlyDelegates(const std::string& path, std::string_view outline
     : file_(std::make_shared<const Mapping>(Mapping::file(path))) {
   ::executorch::runtime::runtime_init();
   try {
+    if (outline.empty()) outline = embedded_description(file_->view());
     outline_ = decode_description(outline, file_->bytes());
     if (outline_.methods.size() != 1) {
       throw Error(ErrorKind::kUsage, "an outline is of one method");

@@ -216,8 +216,9 @@ class Program {
 bool plans_xnnpack_workspaces();
 
 // Initialises the delegates of a program's only method on a thread of its own, for a program whose
-// description is still being made. `outline` is what `outline` of `onearena.engine.description`
-// says about the file. Of the options, the data files and `planning` are looked at. What cannot be
+// description is still being made, or for somebody who has other things to do before. `outline` is
+// what `outline` of `onearena.engine.description` says about the file; empty: the description in
+// the file. Of the options, the data files and `planning` are looked at. What cannot be
 // initialised, the method will initialise itself when it is loaded.
 std::shared_ptr<EarlyDelegates> initialise_early(const std::string& path, std::string_view outline,
                                                  const ProgramOptions& options);

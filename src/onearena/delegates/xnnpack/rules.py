@@ -134,8 +134,8 @@ def closed_reason(graph: Graph) -> str | None:
             return "a value that two nodes write"
         if not constants.isdisjoint(node.outputs):
             return "a node that writes a constant"
-        for value in node.inputs:
-            writer = graph.producer.get(value)
+        for operand in node.inputs:
+            writer = graph.producer.get(operand)
             if writer is not None and writer.index >= node.index:
                 return "a node that reads a value before it is written"
         seen.update(node.outputs)
