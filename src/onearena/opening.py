@@ -49,13 +49,28 @@ class DelegatePayload:
         payload: decoded; None when it could not be.
         closed: why nothing inside it can be planned; None when something can.
         graph: indexed; None when it could not be.
-        is_static: at run time all shapes are what the payload declares.
+        plan, calls: the method, and its calls of the delegate.
     """
 
     payload: Payload | None
     graph: Graph | None
     closed: str | None
-    is_static: bool = False
+    plan: ExecutionPlan | None = field(default=None, repr=False)
+    calls: tuple[DelegateCall, ...] = ()
+
+    @cached_property
+    def is_static(self) -> bool:
+        """Whether every call gives it the shapes that it declares: they are those at run time."""
+        graph, plan = self.graph, self.plan
+        if graph is None or plan is None or self.closed is not None:
+            return False
+        for call in self.calls:
+            args = call.args or ()
+            if argument_problem(plan, args, graph) is not None or _any_dynamic(plan, args):
+                return False
+            if values_of_other_shape(graph, _argument_dims(plan, args)):
+                return False
+        return True
 
     @cached_property
     def workspace(self) -> WorkspacePrediction | None:
@@ -111,25 +126,8 @@ def read_payloads(file: PteFile, plan: ExecutionPlan) -> dict[int, DelegatePaylo
         if delegate.id == XNNPACK_BACKEND:
             what = f"{file.path}: method {plan.name!r}: delegate {number}"
             payload = _read(payload_data(file, delegate), what)
-            is_static = _is_static(plan, calls.get(number, ()), payload)
-            result[number] = replace(payload, is_static=is_static)
+            result[number] = replace(payload, plan=plan, calls=tuple(calls.get(number, ())))
     return result
-
-
-def _is_static(
-    plan: ExecutionPlan, calls: Iterable[DelegateCall], payload: DelegatePayload
-) -> bool:
-    """True when every call of a delegate gives it the shapes that its payload declares."""
-    graph = payload.graph
-    if graph is None or payload.closed is not None:
-        return False
-    for call in calls:
-        args = call.args or ()
-        if argument_problem(plan, args, graph) is not None or _any_dynamic(plan, args):
-            return False
-        if values_of_other_shape(graph, _argument_dims(plan, args)):
-            return False
-    return True
 
 
 def _read(data: Data | None, what: str) -> DelegatePayload:

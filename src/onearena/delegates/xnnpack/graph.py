@@ -201,8 +201,8 @@ def _node(index: int, xnode: XNode, what: str) -> Node:
     union = xnode.xnode_union
     if union is None:
         raise FormatError(f"{what}: XNNPACK node {index} has no operator")
-    names = _operand_names.get(type(union)) or _read_operand_names(type(union))
-    input_names, output_names = names
+    known = _operand_names.get(type(union))
+    input_names, output_names = known or _read_operand_names(type(union))
     inputs = tuple([getattr(union, name) for name in input_names])
     outputs = tuple([getattr(union, name) for name in output_names])
     if INVALID_ID in inputs or INVALID_ID in outputs:
