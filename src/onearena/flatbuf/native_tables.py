@@ -7,6 +7,7 @@ the reader in Python says.
 
 from __future__ import annotations
 
+import atexit
 import sys
 from types import MemberDescriptorType
 from typing import Any
@@ -34,6 +35,7 @@ _FieldRow = tuple[MemberDescriptorType, int, int, str, Any, list[int]]
 
 
 _readers: dict[type[Any], TableReader | None] = {}
+atexit.register(_readers.clear)  # nanobind complains about what is there when Python is gone
 
 
 def read_tables(source: ByteSource, offset: int, size_bytes: int, cls: type[Any]) -> Any | None:
