@@ -4,7 +4,8 @@
 process. Inputs come from the ``.npz`` beside a program, or are random. Ratios below 1 mean that
 the native runtime is faster. Loading is timed three times: with the analysis of the
 program (the first time that it is loaded), with its description in the user's cache (every later
-time), and with a description in the file.
+time), and with a description in the file. Each load is followed by a run, so that the time until
+the first output is there, too.
 """
 
 from __future__ import annotations
@@ -52,6 +53,10 @@ class Row:
     first_load_ms: float
     native_load_ms: float
     described_load_ms: float
+    stock_output_ms: float
+    first_output_ms: float
+    native_output_ms: float
+    described_output_ms: float
 
 
 def main() -> int:
@@ -125,8 +130,8 @@ def measure(path: Path, seconds: float) -> Iterator[Row]:
         facts = [MethodFacts.of(file, plan) for plan in plans]
     for fact in facts:
         name = fact.signature.name
-        loads = _load_times(path, name)
         inputs = example_inputs(path, fact, len(facts) == 1)
+        loads = _load_times(path, name, inputs)
         with Session(path) as session:
             stock = session.load(name)
             native = Runtime().load(path).method(name)
@@ -150,17 +155,18 @@ def copies(values: Sequence[Any]) -> list[Any]:
     return [value.clone() if hasattr(value, "clone") else value for value in values]
 
 
-def _load_times(path: Path, method: str) -> tuple[float, ...]:
+def _load_times(path: Path, method: str, inputs: Sequence[Any]) -> tuple[float, ...]:
     """Milliseconds until a method is ready: stock; native for the first time, later, and with a
-    description in the file."""
+    description in the file. Then the same four until the first output."""
     module = runtime_module()
 
-    def stock(path: Path) -> Any:
+    def stock(path: Path) -> Callable[[], Any]:
         check = module.Verification.InternalConsistency
-        return module._load_program(str(path), program_verification=check).load_method(method)
+        loaded = module._load_program(str(path), program_verification=check).load_method(method)
+        return partial(loaded.call, inputs, True)
 
-    def native(path: Path, use_cache: bool = True) -> Any:
-        return Runtime().load(path, use_cache=use_cache).method(method)
+    def native(path: Path, use_cache: bool = True) -> Callable[[], Any]:
+        return partial(Runtime().load(path, use_cache=use_cache).method(method).run, *inputs)
 
     with tempfile.TemporaryDirectory() as folder:
         os.environ[ENVIRONMENT_VARIABLE] = str(Path(folder) / "cache")
@@ -169,9 +175,23 @@ def _load_times(path: Path, method: str) -> tuple[float, ...]:
         first = partial(native, path, use_cache=False)
         ways = (partial(stock, path), first, partial(native, path), partial(native, described))
         for way in ways:
-            way()
-        rounds = [tuple(_timed_ms(way) for way in ways) for _ in range(_LOADS)]
-    return tuple(statistics.median(times) for times in zip(*rounds, strict=True))
+            way()()
+        rounds = [[_timed_load_ms(way) for way in ways] for _ in range(_LOADS)]
+    loads, outputs = zip(*(zip(*times, strict=True) for times in rounds), strict=True)
+    return tuple(
+        statistics.median(times)
+        for columns in (loads, outputs)
+        for times in zip(*columns, strict=True)
+    )
+
+
+def _timed_load_ms(load: Callable[[], Callable[[], Any]]) -> tuple[float, float]:
+    """Until it is loaded, and until it has run once."""
+    start = time.perf_counter()
+    run = load()
+    loaded = time.perf_counter()
+    run()
+    return (loaded - start) * 1e3, (time.perf_counter() - start) * 1e3
 
 
 def _interleaved(
@@ -221,8 +241,8 @@ def same_bits(expected: Sequence[Any], found: Sequence[Any]) -> bool:
 
 _HEADER = """\
 | program | method | bits | stock ms | native ms | latency | stock load ms | first load ms \
-| load ms | described load ms | first | load | described |
-|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
+| load ms | described load ms | first | load | described | first to output | load to output |
+|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
 
 def _line(row: Row) -> str:
@@ -232,7 +252,9 @@ def _line(row: Row) -> str:
         f"| {row.stock_load_ms:.1f} | {row.first_load_ms:.1f} | {row.native_load_ms:.1f} "
         f"| {row.described_load_ms:.1f} | {row.first_load_ms / row.stock_load_ms:.2f} "
         f"| {row.native_load_ms / row.stock_load_ms:.2f} "
-        f"| {row.described_load_ms / row.stock_load_ms:.2f} |"
+        f"| {row.described_load_ms / row.stock_load_ms:.2f} "
+        f"| {row.first_output_ms / row.stock_output_ms:.2f} "
+        f"| {row.native_output_ms / row.stock_output_ms:.2f} |"
     )
 
 
@@ -245,10 +267,12 @@ def _summary(rows: Sequence[Row]) -> str:
     first = mean(row.first_load_ms / row.stock_load_ms for row in rows)
     load = mean(row.native_load_ms / row.stock_load_ms for row in rows)
     described = mean(row.described_load_ms / row.stock_load_ms for row in rows)
+    output = mean(row.native_output_ms / row.stock_output_ms for row in rows)
+    first_output = mean(row.first_output_ms / row.stock_output_ms for row in rows)
     return (
         f"\n{exact} of {len(rows)} equal bit for bit; geometric means: latency {latency:.3f}, "
         f"load {load:.2f} (the first time {first:.2f}), with a description in the file "
-        f"{described:.2f}"
+        f"{described:.2f}; load and first run {output:.2f} (the first time {first_output:.2f})"
     )
 
 

@@ -1,5 +1,9 @@
 """The compiled planner and verifier; see cpp/include/onearena."""
 
+from collections.abc import Callable
+from types import MemberDescriptorType
+from typing import Any
+
 class MalformedProblemError(ValueError): ...
 
 class Problem:
@@ -52,3 +56,16 @@ def verify(
 class Replanner:
     def __init__(self, problem: Problem) -> None: ...
     def replan(self, sizes: list[int]) -> list[int]: ...
+
+class TableReader:
+    def __init__(
+        self,
+        classes: list[
+            tuple[
+                type[Any],
+                int,
+                list[tuple[MemberDescriptorType, int, int, str, Any, list[int]]],
+            ]
+        ],
+    ) -> None: ...
+    def decode(self, buffer: memoryview, make_blob: Callable[[int, int], Any]) -> Any: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 
 from onearena.delegates.ethosu.payload import ETHOSU_BACKEND
 from onearena.delegates.xnnpack.call import XnnpackCall, understand_call
@@ -48,13 +49,28 @@ class DelegatePayload:
         payload: decoded; None when it could not be.
         closed: why nothing inside it can be planned; None when something can.
         graph: indexed; None when it could not be.
-        is_static: at run time all shapes are what the payload declares.
+        plan, calls: the method, and its calls of the delegate.
     """
 
     payload: Payload | None
     graph: Graph | None
     closed: str | None
-    is_static: bool = False
+    plan: ExecutionPlan | None = field(default=None, repr=False)
+    calls: tuple[DelegateCall, ...] = ()
+
+    @cached_property
+    def is_static(self) -> bool:
+        """Whether every call gives it the shapes that it declares: they are those at run time."""
+        graph, plan = self.graph, self.plan
+        if graph is None or plan is None or self.closed is not None:
+            return False
+        for call in self.calls:
+            args = call.args or ()
+            if argument_problem(plan, args, graph) is not None or _any_dynamic(plan, args):
+                return False
+            if values_of_other_shape(graph, _argument_dims(plan, args)):
+                return False
+        return True
 
     @cached_property
     def workspace(self) -> WorkspacePrediction | None:
@@ -63,7 +79,7 @@ class DelegatePayload:
         Raises:
             FormatError: the graph is malformed.
         """
-        return None if self.graph is None else predict_workspace(self.graph.source)
+        return None if self.graph is None else predict_workspace(self.graph)
 
 
 @dataclass(frozen=True)
@@ -103,28 +119,15 @@ def payload_data(file: PteFile, delegate: BackendDelegate) -> Data | None:
 def read_payloads(file: PteFile, plan: ExecutionPlan) -> dict[int, DelegatePayload]:
     """Decodes the XNNPACK payloads of a method, by delegate. What cannot be decoded is closed."""
     result: dict[int, DelegatePayload] = {}
+    calls: dict[int, list[DelegateCall]] = {}
+    for _, call in delegate_calls(plan):
+        calls.setdefault(call.delegate_index, []).append(call)
     for number, delegate in enumerate(plan.delegates or ()):
         if delegate.id == XNNPACK_BACKEND:
             what = f"{file.path}: method {plan.name!r}: delegate {number}"
             payload = _read(payload_data(file, delegate), what)
-            result[number] = replace(payload, is_static=_is_static(plan, number, payload))
+            result[number] = replace(payload, plan=plan, calls=tuple(calls.get(number, ())))
     return result
-
-
-def _is_static(plan: ExecutionPlan, number: int, payload: DelegatePayload) -> bool:
-    """True when every call of a delegate gives it the shapes that its payload declares."""
-    graph = payload.graph
-    if graph is None or payload.closed is not None:
-        return False
-    for _, call in delegate_calls(plan):
-        args = call.args or ()
-        if call.delegate_index != number:
-            continue
-        if argument_problem(plan, args, graph) is not None or _any_dynamic(plan, args):
-            return False
-        if values_of_other_shape(graph, _argument_dims(plan, args)):
-            return False
-    return True
 
 
 def _read(data: Data | None, what: str) -> DelegatePayload:
@@ -207,9 +210,7 @@ def argument_problem(plan: ExecutionPlan, args: Sequence[int], graph: Graph) -> 
         tensor = values[args[position]].val if 0 <= args[position] < len(values) else None
         if not isinstance(tensor, Tensor):
             return f"argument {position} is not a tensor"
-        count = 1
-        for size in tensor.sizes or ():
-            count *= size
+        count = prod(tensor.sizes or ())
         if count != value.element_count:
             return f"argument {position} has {count} elements, the payload says otherwise"
         is_output = bool(value.tensor.flags & 2)

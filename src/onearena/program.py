@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from onearena.delegates.ethosu.calls import EthosUDelegate, call_boundaries, read_delegates
 from onearena.delegates.xnnpack.schema import XNNGraph
@@ -33,7 +34,6 @@ class AnalysedMethod:
 
     Attributes:
         payloads: of its XNNPACK delegates, by number.
-        workspace_bytes: of these, predicted.
         ethosu: its Ethos-U delegates, by number.
         temp: where the record says that the application's temp allocator is.
     """
@@ -42,9 +42,19 @@ class AnalysedMethod:
     payloads: Mapping[int, DelegatePayload]
     steps: MethodSteps
     timeline: Timeline
-    workspace_bytes: int
     ethosu: Mapping[int, EthosUDelegate] = field(default_factory=dict)
     temp: TempRecord | None = None
+
+    @cached_property
+    def workspace_bytes(self) -> int:
+        """What its XNNPACK delegates need, predicted.
+
+        Raises:
+            FormatError: a delegate's graph is malformed.
+        """
+        called = (self.payloads.get(number) for number in sorted(_called(self.plan)))
+        found = (payload.workspace for payload in called if payload is not None)
+        return program_workspace(workspace for workspace in found if workspace is not None)
 
 
 def method_label(file: PteFile, plan: ExecutionPlan) -> str:
@@ -78,12 +88,10 @@ def analyse_method(file: PteFile, plan: ExecutionPlan) -> AnalysedMethod:
         AnalysisError: the method contradicts itself.
     """
     payloads, steps = analyse_steps(file, plan)
-    called = [payloads[number] for number in sorted(_called(plan)) if number in payloads]
-    workspace = program_workspace(p.workspace for p in called if p.workspace is not None)
     ethosu, temp = read_delegates(file, plan), recorded_temp(file, plan)
     region = _recorded_region(plan, ethosu, temp)
     timeline = build_timeline(steps, temp=region)
-    return AnalysedMethod(plan, payloads, steps, timeline, workspace, ethosu, temp)
+    return AnalysedMethod(plan, payloads, steps, timeline, ethosu, temp)
 
 
 def recorded_temp(file: PteFile, plan: ExecutionPlan) -> TempRecord | None:

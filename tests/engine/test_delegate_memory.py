@@ -184,6 +184,7 @@ def test_a_wrong_expectation_does_no_harm(
         return replace(prediction, total_bytes=int(prediction.total_bytes * factor))
 
     monkeypatch.setattr(onearena.opening, "predict_workspace", wrong)
+    monkeypatch.setattr("onearena.engine.method_description._PREDICTED_NODE_BYTES", -1)  # all
     model = load(path)
     check_exact(model, path, at([(1, 3, SIDE, SIDE)] * 2))
     found, expected = model.memory().delegate_bytes, right.memory().delegate_bytes

@@ -107,7 +107,7 @@ def test_a_program_that_changes_while_it_is_analysed_is_not_kept(
 ) -> None:
     monkeypatch.setenv("ONEARENA_CACHE_DIR", str(tmp_path / "cache"))
 
-    def slow(file: Any) -> bytes:
+    def slow(file: Any, *_: Any) -> bytes:
         result = describe(file)
         os.utime(program, ns=(0, 1))
         return result

@@ -2,9 +2,9 @@
 
     python -m tests.sanitized [--build DIR] [arguments of pytest]
 
-Builds the modules with AddressSanitizer and UndefinedBehaviorSanitizer, and runs tests/native and
-tests/engine (or what the arguments name) with them. What Python itself never frees is no leak of
-onearena's, so leaks are not looked for here but in tests/engine/test_faults.py.
+Builds the modules with AddressSanitizer and UndefinedBehaviorSanitizer, and runs tests/native,
+tests/flatbuf and tests/engine (or what the arguments name) with them. What Python itself never
+frees is no leak of onearena's, so leaks are not looked for here but in tests/engine/test_faults.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -g"
-FOLDERS = ("tests/native", "tests/engine")
+FOLDERS = ("tests/native", "tests/flatbuf", "tests/engine")
 BUILDS = "tests.native.test_sanitized"
 """Tests that use this module compile C++, with sanitizers of their own."""
 NOT_HERE = ("tests/engine/test_memory.py::test_loading_and_unloading_leaves_nothing",)

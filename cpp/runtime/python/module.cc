@@ -167,17 +167,36 @@ nb::dict memory(const Method& method) {
 
 std::string_view view(const nb::bytes& data) { return {data.c_str(), data.size()}; }
 
+Planning to_planning(uint8_t number) {
+  if (number >= std::size(kPlanningNames)) {
+    throw Error(ErrorKind::kUsage, "planning " + std::to_string(number) + " does not exist");
+  }
+  return static_cast<Planning>(number);
+}
+
+// Python's class for what `initialise_early` gives.
+struct Early {
+  std::shared_ptr<EarlyDelegates> delegates;
+};
+
+Early initialise(const std::string& path, const nb::bytes& outline,
+                 const std::vector<std::string>& data_files, uint8_t planning) {
+  const std::string_view bytes = view(outline);
+  ProgramOptions options;
+  options.data_files = data_files;
+  options.planning = to_planning(planning);
+  const nb::gil_scoped_release release;
+  return {initialise_early(path, bytes, options)};
+}
+
 std::unique_ptr<Program> load(const std::string& path, const nb::bytes& description, Arena& arena,
                               const std::vector<std::string>& data_files, uint8_t planning,
-                              uint32_t cached_plans, bool unbounded) {
+                              uint32_t cached_plans, bool unbounded, const Early* early) {
   const std::string_view bytes = view(description);
-  if (planning >= std::size(kPlanningNames)) {
-    throw Error(ErrorKind::kUsage, "planning " + std::to_string(planning) + " does not exist");
-  }
+  ProgramOptions options{data_files, to_planning(planning), cached_plans, unbounded, {}, {}};
+  if (early != nullptr) options.early = early->delegates;
   const nb::gil_scoped_release release;
-  return Program::load(
-      path, bytes, arena,
-      ProgramOptions{data_files, static_cast<Planning>(planning), cached_plans, unbounded, {}});
+  return Program::load(path, bytes, arena, options);
 }
 
 }  // namespace
@@ -212,8 +231,12 @@ NB_MODULE(_runtime, m) {
            nb::call_guard<nb::gil_scoped_release>())
       .def("reset_state", &Program::reset_state, nb::call_guard<nb::gil_scoped_release>());
 
+  m.def("plans_xnnpack_workspaces", &plans_xnnpack_workspaces,
+        nb::call_guard<nb::gil_scoped_release>());
+  nb::class_<Early>(m, "Early");
+  m.def("initialise_early", &initialise, "path"_a, "outline"_a, "data_files"_a, "planning"_a = 0);
   m.def("load", &load, "path"_a, "description"_a, "arena"_a, "data_files"_a, "planning"_a = 0,
-        "cached_plans"_a = 16, "unbounded"_a = false);
+        "cached_plans"_a = 16, "unbounded"_a = false, "early"_a.none() = nb::none());
   m.def(
       "check_description",
       [](const nb::bytes& description, uint64_t file_bytes) {

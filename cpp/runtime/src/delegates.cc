@@ -2,6 +2,7 @@
 
 #include <executorch/runtime/backend/backend_init_context.h>
 #include <executorch/runtime/backend/options.h>
+#include <executorch/runtime/platform/runtime.h>
 
 #include <algorithm>
 #include <cstring>
@@ -40,6 +41,10 @@ bool is_workspace_ours(const DelegateDescription& delegate) {
   return delegate.id == kXnnpack && delegate.knows_inputs && Xnnpack::find() != nullptr;
 }
 
+std::string text(const DelegateDescription& delegate, size_t index) {
+  return "delegate " + std::to_string(index) + " (" + delegate.id + ")";
+}
+
 // Backends are written by others: one that throws has failed, too.
 et::DelegateHandle* initialise(const et::BackendInterface& backend, et::BackendInitContext& context,
                                et::FreeableBuffer& payload, std::vector<et::CompileSpec>& specs,
@@ -63,6 +68,11 @@ et::DelegateHandle* initialise(const et::BackendInterface& backend, et::BackendI
 
 }  // namespace
 
+bool plans_xnnpack_workspaces() {
+  et::runtime_init();
+  return Xnnpack::find() != nullptr;
+}
+
 BackendMemory* Delegates::find(const Declared& declared, const std::string& backend) {
   const auto found = std::find_if(declared.begin(), declared.end(),
                                   [&](const auto& entry) { return entry.first == backend; });
@@ -77,11 +87,11 @@ bool Delegates::can_be_planned(const MethodDescription& method, const Declared& 
 }
 
 Delegates::Delegates(const MethodDescription& method, std::string_view file, const NamedData& data,
-                     const Declared& declared, bool is_planned, MethodAllocator& allocator)
-    : declared_(declared), is_planned_(is_planned), is_static_(is_static(method)) {
+                     bool is_planned)
+    : method_(method), is_planned_(is_planned) {
   delegates_.reserve(method.delegates.size());  // what is initialised must find its place
   try {
-    for (size_t i = 0; i < method.delegates.size(); ++i) add(method, i, file, data, allocator);
+    for (size_t i = 0; i < method.delegates.size(); ++i) add(i, file, data);
   } catch (...) {
     destroy();
     throw;
@@ -98,10 +108,9 @@ void Delegates::destroy() {
   delegates_.clear();
 }
 
-void Delegates::add(const MethodDescription& method, size_t index, std::string_view file,
-                    const NamedData& data, MethodAllocator& allocator) {
-  const DelegateDescription& delegate = method.delegates[index];
-  const std::string what = "delegate " + std::to_string(index) + " (" + delegate.id + ")";
+void Delegates::add(size_t index, std::string_view file, const NamedData& data) {
+  const DelegateDescription& delegate = method_.delegates[index];
+  const std::string what = text(delegate, index);
   const et::BackendInterface* backend = et::get_backend_class(delegate.id.c_str());
   if (backend == nullptr) {
     throw Error(ErrorKind::kUnsupported, what + ": no such backend is registered in this process");
@@ -118,20 +127,40 @@ void Delegates::add(const MethodDescription& method, size_t index, std::string_v
   payloads_.emplace_back(static_cast<const void*>(payload), delegate.payload.size_bytes, nullptr);
   const et::BackendOption option = not_shared();
   const bool is_ours = is_planned_ && is_workspace_ours(delegate);
-  et::BackendInitContext context(&allocator, nullptr, method.name.c_str(), &data,
+  et::BackendInitContext context(&allocator_, nullptr, method_.name.c_str(), &data,
                                  {&option, is_ours ? size_t{1} : size_t{0}});
   et::DelegateHandle* const handle = initialise(*backend, context, payloads_.back(), specs, what);
   delegates_.push_back({backend, handle, nullptr});
-  delegates_.back().memory = memory_of(delegate, handle, what);
 }
 
-std::unique_ptr<CallMemory> Delegates::memory_of(const DelegateDescription& delegate, void* handle,
-                                                 const std::string& what) const {
-  if (BackendMemory* const backend = find(declared_, delegate.id)) {
-    return std::make_unique<DeclaredMemory>(*backend, handle, what);
+bool Delegates::fits(const MethodDescription& method, bool is_planned) const {
+  const auto is_alike = [&](const DelegateDescription& mine, const DelegateDescription& other) {
+    const auto is_same_spec = [](const CompileSpecValue& a, const CompileSpecValue& b) {
+      return a.key == b.key && a.value == b.value;
+    };
+    return mine.id == other.id && mine.payload.offset == other.payload.offset &&
+           mine.payload.size_bytes == other.payload.size_bytes &&
+           std::equal(mine.specs.begin(), mine.specs.end(), other.specs.begin(), other.specs.end(),
+                      is_same_spec) &&
+           (is_planned_ && is_workspace_ours(mine)) == (is_planned && is_workspace_ours(other));
+  };
+  return method_.name == method.name &&
+         std::equal(method_.delegates.begin(), method_.delegates.end(), method.delegates.begin(),
+                    method.delegates.end(), is_alike);
+}
+
+void Delegates::plan(const MethodDescription& method, const Declared& declared) {
+  const bool has_one_shape = is_static(method);
+  for (size_t i = 0; i < delegates_.size(); ++i) {
+    const DelegateDescription& delegate = method.delegates[i];
+    Delegate& mine = delegates_[i];
+    if (BackendMemory* const backend = find(declared, delegate.id)) {
+      mine.memory = std::make_unique<DeclaredMemory>(*backend, mine.handle, text(delegate, i));
+    } else if (is_planned_ && is_workspace_ours(delegate)) {
+      const uint64_t expected = has_one_shape ? delegate.workspace_bytes : 0;
+      mine.memory = XnnpackWorkspace::of(mine.handle, delegate.inputs, expected);
+    }
   }
-  if (!is_planned_ || !is_workspace_ours(delegate)) return nullptr;
-  return XnnpackWorkspace::of(handle, delegate.inputs, is_static_ ? delegate.workspace_bytes : 0);
 }
 
 bool Delegates::has_own_workspace() const {

@@ -21,11 +21,11 @@ namespace onearena::runtime {
 class Delegates {
  public:
   using Declared = std::vector<std::pair<std::string, BackendMemory*>>;
-  // Initialises all of them, in order. `declared`: backends that say what they need, by name;
-  // `is_planned`: whether the memory of delegates is part of the plan, as far as it is known. The
-  // arguments outlive this object. Throws `Error`; then those that were initialised are destroyed.
+  // Initialises all of them, in order. `is_planned`: whether the memory of delegates is part of the
+  // plan, as far as it is known. The arguments outlive this object. Throws `Error`; then those that
+  // were initialised are destroyed.
   Delegates(const MethodDescription& method, std::string_view file, const NamedData& data,
-            const Declared& declared, bool is_planned, MethodAllocator& allocator);
+            bool is_planned);
   ~Delegates();
   Delegates(const Delegates&) = delete;
   Delegates& operator=(const Delegates&) = delete;
@@ -35,6 +35,12 @@ class Delegates {
     ::executorch::runtime::DelegateHandle* handle = nullptr;
     std::unique_ptr<CallMemory> memory;  // null: the delegate sees to itself
   };
+  // Whether a method would have initialised its own in the same way.
+  bool fits(const MethodDescription& method, bool is_planned) const;
+  // Takes over the memory of those whose memory is known. `method` is the one of the constructor,
+  // or one that fits; `declared`: backends that say what they need, by name. Both outlive this
+  // object. Once, before the first call.
+  void plan(const MethodDescription& method, const Declared& declared);
   // What a backend declares with; null for one that does not.
   static BackendMemory* find(const Declared& declared, const std::string& backend);
   // Whether memory of some delegate that the method names can be part of the plan.
@@ -44,18 +50,17 @@ class Delegates {
   bool has_own_workspace() const;
   // What they keep from call to call, as far as it is known.
   uint64_t persistent_bytes() const;
+  // What they took of the allocator that they were given.
+  uint64_t allocated_bytes() const { return allocator_.used_size(); }
 
  private:
-  void add(const MethodDescription& method, size_t index, std::string_view file,
-           const NamedData& data, MethodAllocator& allocator);
-  std::unique_ptr<CallMemory> memory_of(const DelegateDescription& delegate, void* handle,
-                                        const std::string& what) const;
+  void add(size_t index, std::string_view file, const NamedData& data);
   void destroy();
 
-  const Declared& declared_;
+  const MethodDescription& method_;
   const bool is_planned_;
-  const bool is_static_;  // all tensors of the method
 
+  MethodAllocator allocator_;
   std::vector<Delegate> delegates_;
   // backends may keep pointers to these
   std::deque<::executorch::runtime::FreeableBuffer> payloads_;

@@ -133,11 +133,11 @@ std::vector<Output> LoadedMethod::run_at(const Choice& choice, Arena::Impl::Leas
   report_.temp_bytes = temp.empty() ? 0 : *std::max_element(temp.begin(), temp.end());
   report_.temp_elsewhere_bytes = executor_.temp_elsewhere_bytes();
   report_.delegate_bytes = in_arena;
-  report_.persistent_bytes = delegates_.persistent_bytes();
-  if (!delegates_.has_own_workspace()) {
+  report_.persistent_bytes = delegates_->persistent_bytes();
+  if (!delegates_->has_own_workspace()) {
     report_.workspace_bytes = executor_.delegate_elsewhere_bytes();
   }
-  report_.method_allocator_bytes = allocator_.used_size();
+  report_.method_allocator_bytes = delegates_->allocated_bytes();
   report_.lazy_runs += choice.is_lazy;
   report_.cached_plans = placements_.count();
   report_.plans = placements_.plans();

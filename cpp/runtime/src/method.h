@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "allocators.h"
 #include "arena.h"
 #include "boundary.h"
 #include "delegates.h"
 #include "description.h"
+#include "early_delegates.h"
 #include "executor.h"
 #include "layout.h"
 #include "mapping.h"
@@ -24,7 +24,7 @@ namespace onearena::runtime {
 // What the methods of a program have in common; outlives them.
 struct ProgramContext {
   std::string path;
-  Mapping file;
+  std::shared_ptr<const Mapping> file;
   ProgramDescription description;
   std::unique_ptr<NamedData> data;
   std::unique_ptr<StateMemory> state;
@@ -96,9 +96,8 @@ class LoadedMethod final : public Method {
   const Planning planning_;
   Placements placements_;
   Mapping private_;
-  MethodAllocator allocator_;
   ValueTable values_;
-  Delegates delegates_;
+  const std::unique_ptr<Delegates> delegates_;
   Executor executor_;
   Observer observer_;
   bool has_sizes_of_data_;

@@ -8,6 +8,20 @@
 #include "peak.h"
 
 namespace onearena::runtime {
+namespace {
+
+std::unique_ptr<Delegates> delegates_of(const ProgramContext& program,
+                                        const MethodDescription& method, bool is_planned) {
+  std::unique_ptr<Delegates> found;
+  if (program.options.early != nullptr) found = program.options.early->take(method, is_planned);
+  if (found == nullptr) {
+    found = std::make_unique<Delegates>(method, program.file->view(), *program.data, is_planned);
+  }
+  found->plan(method, program.options.backend_memory);
+  return found;
+}
+
+}  // namespace
 
 LoadedMethod::LoadedMethod(const ProgramContext& program, const MethodDescription& method)
     : program_(program),
@@ -21,10 +35,9 @@ LoadedMethod::LoadedMethod(const ProgramContext& program, const MethodDescriptio
           chosen(program.options.planning, is_private_,
                  is_dynamic_ || Delegates::can_be_planned(method, program.options.backend_memory))),
       placements_(method, units_, planning_, program.options.cached_plans),
-      values_(method, program.file.view(), *program.data, *program.state),
-      delegates_(method, program.file.view(), *program.data, program.options.backend_memory,
-                 planning_ != Planning::kStatic, allocator_),
-      executor_(method, values_, delegates_),
+      values_(method, program.file->view(), *program.data, *program.state),
+      delegates_(delegates_of(program, method, planning_ != Planning::kStatic)),
+      executor_(method, values_, *delegates_),
       observer_(method, units_, placements_.blocks(), values_),
       has_sizes_of_data_(has_sizes_of_data(method, program.options.backend_memory)),
       input_values_(recorded_inputs(method, is_unbounded_)),
@@ -44,16 +57,16 @@ LoadedMethod::LoadedMethod(const ProgramContext& program, const MethodDescriptio
     if (placements_.is_static()) check_limit(placements_.in_file());
     program.arena->note(bytes);
   }
-  report_.program_bytes = program.file.bytes();
+  report_.program_bytes = program.file->bytes();
   report_.planned_bytes = planned_bytes(method);
   report_.arena_bytes = is_private_ ? 0 : bytes;
   report_.private_bytes = is_private_ ? bytes : 0;
   report_.state_bytes = program.state->size_bytes();
-  report_.method_allocator_bytes = allocator_.used_size();
+  report_.method_allocator_bytes = delegates_->allocated_bytes();
   report_.loaded_bytes = values_.size_bytes();
   report_.executor_bytes = executor_.size_bytes();
   report_.input_bytes = input_bytes(method);
-  report_.workspace_bytes = delegates_.has_own_workspace() ? method.workspace_bytes : 0;
+  report_.workspace_bytes = delegates_->has_own_workspace() ? method.workspace_bytes : 0;
   report_.planning = planning_;
 }
 
@@ -77,7 +90,7 @@ std::string delegates_text(const Placement& placement, uint64_t workspace_bytes)
 
 void LoadedMethod::check_limit(const Placement& placement) const {
   // a workspace that stays with XNNPACK counts as if it were in the arena
-  const uint64_t own = delegates_.has_own_workspace() ? method_.workspace_bytes : 0;
+  const uint64_t own = delegates_->has_own_workspace() ? method_.workspace_bytes : 0;
   const uint64_t bytes = placement.size_bytes + own;
   if (program_.arena->allows(bytes)) return;
   MethodDescription sized = method_;  // with the sizes of this placement, to name the largest

@@ -17,8 +17,9 @@ class LoadedProgram final : public Program {
                 const ProgramOptions& options) {
     context_.path = path;
     context_.options = options;
-    context_.file = Mapping::file(path);
-    const std::string_view file = context_.file.view();
+    context_.file = options.early != nullptr ? options.early->file()
+                                             : std::make_shared<const Mapping>(Mapping::file(path));
+    const std::string_view file = context_.file->view();
     try {
       if (description.empty()) description = embedded_description(file);
       context_.description = decode_description(description, file.size());

@@ -24,11 +24,9 @@ def write_analysis(out: BinaryWriter, timeline: Timeline) -> None:
     out.u32(len(timeline.values))
     for number, value in enumerate(timeline.values):
         buffer = timeline.problem.buffers[number]
-        out.u32(value)
-        out.u64(buffer.size_bytes)
-        out.u32(buffer.alignment)
         flags = STATE * (value in storage.state) | PINNED * (value in storage.pinned)
-        out.u8(flags | VIEW * (value in storage.views))
+        flags |= VIEW * (value in storage.views)
+        out.packed("IQIB", value, buffer.size_bytes, buffer.alignment, flags)
         _write_lifetime(out, buffer.lifetime)
     buffer_of = timeline.buffer_of
     out.u32(len(storage.groups))
@@ -36,20 +34,17 @@ def write_analysis(out: BinaryWriter, timeline: Timeline) -> None:
         origin = min(storage.memories[value].start for value in group)
         out.u32(len(group))
         for value in group:
-            out.u32(buffer_of[value])
-            out.u64(storage.memories[value].start - origin)
+            out.packed("IQ", buffer_of[value], storage.memories[value].start - origin)
     out.u32(len(timeline.problem.may_share))
     for first, second in timeline.problem.may_share:
-        out.u32(first)
-        out.u32(second)
+        out.packed("II", first, second)
     _write_handles(out, timeline)
 
 
 def _write_lifetime(out: BinaryWriter, lifetime: Lifetime) -> None:
     out.u32(len(lifetime))
     for interval in lifetime:
-        out.u32(interval.start)
-        out.u32(interval.end)
+        out.packed("II", interval.start, interval.end)
 
 
 def _write_handles(out: BinaryWriter, timeline: Timeline) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
+_U8, _U32, _U64 = (struct.Struct(format).pack for format in ("<B", "<I", "<Q"))
 NONE_32 = 0xFFFFFFFF
 """Stands for "no index"."""
 NONE_64 = 0xFFFFFFFFFFFFFFFF
@@ -19,15 +20,15 @@ class BinaryWriter:
 
     def u8(self, value: int) -> None:
         """One byte."""
-        self._parts.append(struct.pack("<B", value))
+        self._parts.append(_U8(value))
 
     def u32(self, value: int) -> None:
         """An unsigned 32-bit number."""
-        self._parts.append(struct.pack("<I", value))
+        self._parts.append(_U32(value))
 
     def u64(self, value: int) -> None:
         """An unsigned 64-bit number."""
-        self._parts.append(struct.pack("<Q", value))
+        self._parts.append(_U64(value))
 
     def i64(self, value: int) -> None:
         """A signed 64-bit number."""
@@ -37,14 +38,17 @@ class BinaryWriter:
         """A double."""
         self._parts.append(struct.pack("<d", value))
 
+    def packed(self, format: str, *values: int) -> None:
+        """Numbers in a row, by the letters of `struct`: B, I and Q are `u8`, `u32`, `u64`."""
+        self._parts.append(struct.pack("<" + format, *values))
+
     def raw(self, data: bytes) -> None:
         """Bytes as they are, without a count."""
         self._parts.append(data)
 
     def blob(self, data: bytes) -> None:
         """A count and that many bytes."""
-        self.u32(len(data))
-        self._parts.append(data)
+        self._parts += (_U32(len(data)), data)
 
     def text(self, value: str | None) -> None:
         """A string in UTF-8; lone surrogates survive."""
@@ -53,8 +57,7 @@ class BinaryWriter:
     def u32s(self, values: Iterable[int]) -> None:
         """A count and that many unsigned 32-bit numbers."""
         items = tuple(values)
-        self.u32(len(items))
-        self._parts.append(struct.pack(f"<{len(items)}I", *items))
+        self._parts.append(struct.pack(f"<I{len(items)}I", len(items), *items))
 
     def result(self) -> bytes:
         """Everything written so far."""

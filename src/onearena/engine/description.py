@@ -14,10 +14,11 @@ from __future__ import annotations
 import struct
 
 from onearena.engine.binary import BinaryWriter
-from onearena.engine.method_description import write_method
+from onearena.engine.method_description import write_method, write_outline
 from onearena.engine.ranges import FileRange, data_range
 from onearena.engine.state import plan_state
 from onearena.errors import AnalysisError, FormatError, UnsupportedError
+from onearena.opening import XNNPACK_BACKEND
 from onearena.program import analyse_method
 from onearena.pte.container import PteFile
 
@@ -27,8 +28,12 @@ _SCHEMA_VERSION = 0
 """The newest version of the schema that ExecuTorch 1.5.1 runs (`program.version`)."""
 
 
-def describe(file: PteFile) -> bytes:
+def describe(file: PteFile, every_workspace: bool = True) -> bytes:
     """The description of an open program.
+
+    Args:
+        every_workspace: False for a runtime that plans the workspaces of delegates: what
+            delegates need is then left out where that is quicker found out than predicted.
 
     Raises:
         AnalysisError: a method contradicts itself.
@@ -41,15 +46,50 @@ def describe(file: PteFile) -> bytes:
             f"those up to {_SCHEMA_VERSION}: export it with an older ExecuTorch"
         )
     try:
-        return _describe(file)
+        return _describe(file, every_workspace)
     except struct.error as error:
         raise AnalysisError(f"{file.path}: a number in it is out of range ({error})") from error
 
 
-def _describe(file: PteFile) -> bytes:
+def _describe(file: PteFile, every_workspace: bool) -> bytes:
     plans = file.program.execution_plan or ()
     analysed = [analyse_method(file, plan) for plan in plans]
     state = plan_state([method.timeline.storage for method in analysed])
+    out = _head(file)
+    out.u32(len(state.blocks))
+    for block in state.blocks:
+        out.u32(block.arena)
+        out.u64(block.start)
+        out.u64(block.end - block.start)
+    out.u32(len(analysed))
+    for number, method in enumerate(analysed):
+        write_method(out, file, method, state, number, every_workspace)
+    return out.result()
+
+
+def outline(file: PteFile) -> bytes | None:
+    """What it takes to initialise the delegates of an open program, as the description of a
+    method without values; much quicker to make than the description.
+
+    None for a program of several methods, since nobody may ever use the one or the other, and for
+    one with other delegates than XNNPACK's, which may care about who initialises them.
+
+    Raises:
+        FormatError: a payload is not in the file.
+        struct.error: a number is out of range.
+    """
+    plans = file.program.execution_plan or ()
+    if len(plans) != 1 or {d.id for d in plans[0].delegates or ()} != {XNNPACK_BACKEND}:
+        return None
+    out = _head(file)
+    out.u32(0)
+    out.u32(1)
+    write_outline(out, file, plans[0])
+    return out.result()
+
+
+def _head(file: PteFile) -> BinaryWriter:
+    """A description up to the named data."""
     out = BinaryWriter()
     out.raw(MAGIC)
     out.u32(VERSION)
@@ -60,15 +100,7 @@ def _describe(file: PteFile) -> bytes:
         out.text(key)
         out.u64(where.offset)
         out.u64(where.size_bytes)
-    out.u32(len(state.blocks))
-    for block in state.blocks:
-        out.u32(block.arena)
-        out.u64(block.start)
-        out.u64(block.end - block.start)
-    out.u32(len(analysed))
-    for number, method in enumerate(analysed):
-        write_method(out, file, method, state, number)
-    return out.result()
+    return out
 
 
 def is_current(description: bytes) -> bool:

@@ -72,13 +72,18 @@ class DescriptionCache:
         """A cache in a folder, which is made when it is first needed."""
         self._folder = folder
 
-    def get(self, path: str | os.PathLike[str]) -> bytes | None:
-        """The description of the file as it is now; None when there is none."""
+    def get(self, path: str | os.PathLike[str], kind: str = "") -> bytes | None:
+        """The description of the file as it is now; None when there is none.
+
+        Args:
+            path: of the file.
+            kind: of description; a file may have one of each.
+        """
         stamp = FileStamp.of(path)
         if stamp is None:
             return None
         try:
-            entry = self._entry(path).read_bytes()
+            entry = self._entry(path, kind).read_bytes()
         except OSError:
             return None
         description = entry[_HEAD.size :]
@@ -87,7 +92,11 @@ class DescriptionCache:
         return description if is_current(description) else None
 
     def put(
-        self, path: str | os.PathLike[str], before: FileStamp | None, description: bytes
+        self,
+        path: str | os.PathLike[str],
+        before: FileStamp | None,
+        description: bytes,
+        kind: str = "",
     ) -> None:
         """Keeps a description.
 
@@ -96,12 +105,13 @@ class DescriptionCache:
             before: the file's stamp, taken before it was analysed. Nothing is kept when the file
                 changed since, or only just now: it may be of a state that lasted for a moment.
             description: of the file.
+            kind: as in :meth:`get`.
         """
         if before is None or before != FileStamp.of(path) or not before.is_settled:
             return
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._write(self._entry(path), before.pack(_checksum(description)) + description)
+            self._write(self._entry(path, kind), before.pack(_checksum(description)) + description)
             self._forget_old()
 
     def _write(self, entry: Path, content: bytes) -> None:
@@ -121,8 +131,9 @@ class DescriptionCache:
             for entry in entries[: len(entries) - _MOST_ENTRIES]:
                 entry.unlink(missing_ok=True)
 
-    def _entry(self, path: str | os.PathLike[str]) -> Path:
-        key = os.fsencode(os.path.realpath(path)) + b"\0" + onearena.__version__.encode()
+    def _entry(self, path: str | os.PathLike[str], kind: str) -> Path:
+        version = f"{onearena.__version__} {kind}".strip()
+        key = os.fsencode(os.path.realpath(path)) + b"\0" + version.encode()
         return self._folder / (hashlib.sha256(key).hexdigest()[:40] + _SUFFIX)
 
 

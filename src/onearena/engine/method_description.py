@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
+from onearena.delegates.xnnpack.graph import Graph
 from onearena.engine.analysis_description import write_analysis
 from onearena.engine.binary import NONE_32, NONE_64, BinaryWriter
 from onearena.engine.ranges import constant_range, initial_range, payload_range
@@ -10,11 +13,13 @@ from onearena.errors import AnalysisError, UnsupportedError
 from onearena.program import AnalysedMethod, method_label
 from onearena.pte.container import PteFile
 from onearena.pte.schema import (
+    BackendDelegate,
     Bool,
     BoolList,
     DelegateCall,
     Double,
     DoubleList,
+    ExecutionPlan,
     InstructionArguments,
     Int,
     IntList,
@@ -44,24 +49,88 @@ _KINDS = (
     OptionalTensorList,
 )
 """A value's kind is its position here, the same as in `description.h`."""
-_TENSOR = _KINDS.index(Tensor)
+_KIND_OF = {kind: position for position, kind in enumerate(_KINDS)}
+_LISTS = (IntList, TensorList, OptionalTensorList)
 _PLANNED, _CONSTANT, _CALLER, _EXTERNAL = range(4)
 _KERNEL, _DELEGATE, _MOVE, _JUMP_FALSE, _FREE = range(5)
 _EXTERNAL_LOCATION = 1
+_PREDICTED_NODE_BYTES = 1 << 17
+"""About as much memory as can be allocated, and cleared, while one node is looked at."""
 _CPU = 0
 
 
 def write_method(
-    out: BinaryWriter, file: PteFile, method: AnalysedMethod, state: StatePlan, number: int
+    out: BinaryWriter,
+    file: PteFile,
+    method: AnalysedMethod,
+    state: StatePlan,
+    number: int,
+    every_workspace: bool = True,
 ) -> None:
-    """Writes method `number` of the file.
+    """Writes method `number` of the file; `every_workspace` as in `describe`.
 
     Raises:
         AnalysisError: the method contradicts itself.
         FormatError: data that it needs is not in the file.
         UnsupportedError: it holds something that the runtime cannot run.
     """
-    _Method(out, file, method, state, number).write()
+    # where the plan in the file is used, or a delegate is not understood, workspaces stay with
+    # XNNPACK, and the predictions are all that there is
+    payloads, is_pinned = method.payloads.values(), bool(method.timeline.storage.pinned)
+    every_workspace |= is_pinned or any(payload.graph is None for payload in payloads)
+    _Method(out, file, method, state, number, every_workspace).write()
+
+
+def _is_found_quickly(graph: Graph) -> bool:
+    """Whether XNNPACK allocates its workspace (which it also clears) in less time than it takes to
+    predict how large it is."""
+    changes = [0] * (len(graph.nodes) + 1)  # of the bytes alive, by node
+    for value, producer in graph.producer.items():
+        found = graph.values[value]
+        if found.is_internal:
+            users, size_bytes = (producer, *graph.consumers.get(value, ())), found.size_bytes or 0
+            changes[producer.index] += size_bytes
+            changes[max(user.index for user in users) + 1] -= size_bytes
+    return max(accumulate(changes)) <= _PREDICTED_NODE_BYTES * len(graph.nodes)
+
+
+def write_outline(out: BinaryWriter, file: PteFile, plan: ExecutionPlan) -> None:
+    """Writes a method of delegates alone, whose payloads nobody has looked at: no values, no
+    instructions, and of the memory what the format demands.
+
+    Raises:
+        FormatError: a payload is not in the file.
+    """
+    out.text(plan.name)
+    out.u32(0)  # arenas
+    out.u64(0)  # workspace
+    out.u32(0)  # values
+    out.u32(0)  # operators
+    out.u32(len(plan.delegates or ()))
+    for index, delegate in enumerate(plan.delegates or ()):
+        _write_payload(out, file, delegate, f"{method_label(file, plan)}: delegate {index}")
+        out.u8(True)  # so that its workspace can be planned, which the whole description decides
+        out.u32s(())  # inputs
+        out.u32(0)  # arguments
+        out.u64(0)  # workspace
+    out.u32(0)  # instructions
+    out.u32s(())  # inputs
+    out.u32s(())  # outputs
+    out.u32(1)  # steps
+    out.u32s((0,))  # the first one of the exit
+    for _ in ("buffers", "groups", "may share", "handles"):
+        out.u32(0)
+
+
+def _write_payload(out: BinaryWriter, file: PteFile, delegate: BackendDelegate, what: str) -> None:
+    where = payload_range(file, delegate, what)
+    out.text(delegate.id)
+    out.u64(where.offset)
+    out.u64(where.size_bytes)
+    out.u32(len(delegate.compile_specs or ()))
+    for spec in delegate.compile_specs or ():
+        out.text(spec.key)
+        out.blob(bytes(spec.value or ()))
 
 
 class _Method:
@@ -72,8 +141,10 @@ class _Method:
         method: AnalysedMethod,
         state: StatePlan,
         number: int,
+        every_workspace: bool,
     ) -> None:
         self._out, self._file, self._method = out, file, method
+        self._every_workspace = every_workspace
         self._plan, self._state, self._number = method.plan, state, number
         self._what = method_label(file, method.plan)
 
@@ -86,7 +157,7 @@ class _Method:
             if size < 0:
                 raise AnalysisError(f"{self._what}: an arena of {size} bytes")
             out.u64(size)
-        out.u64(self._method.workspace_bytes)
+        out.u64(self._method.workspace_bytes if self._every_workspace else 0)
         values = plan.values or ()
         out.u32(len(values))
         for index, entry in enumerate(values):
@@ -108,7 +179,7 @@ class _Method:
         out = self._out
         if value is None:
             value = Null()
-        out.u8(_KINDS.index(type(value)))
+        out.u8(_KIND_OF[type(value)])
         if isinstance(value, Int):
             out.i64(value.int_val)
         elif isinstance(value, Double):
@@ -125,7 +196,7 @@ class _Method:
                 out.f64(item)
         elif isinstance(value, BoolList):
             out.blob(bytes(value.items or ()))
-        elif isinstance(value, IntList | TensorList | OptionalTensorList):
+        elif isinstance(value, _LISTS):
             self._indices(index, value)
 
     def _indices(self, index: int, value: IntList | TensorList | OptionalTensorList) -> None:
@@ -152,13 +223,8 @@ class _Method:
             raise AnalysisError(f"{what}: has no dimension order")
         if sorted(order) != list(range(len(sizes))):
             raise AnalysisError(f"{what}: dimension order {list(order)} of sizes {list(sizes)}")
-        out.u8(tensor.scalar_type)
-        out.u8(tensor.shape_dynamism)
-        out.u8(len(sizes))
-        for size in sizes:
-            out.u32(size)
-        out.raw(bytes(order))
-        out.u64(size_bytes)
+        head, rank = (tensor.scalar_type, tensor.shape_dynamism, len(sizes)), len(sizes)
+        out.packed(f"BBB{rank}I{rank}BQ", *head, *sizes, *order, size_bytes)
         external = info is not None and info.location == _EXTERNAL_LOCATION
         name = info.fully_qualified_name if info is not None and external else None
         if tensor.allocation_info is not None:
@@ -181,13 +247,11 @@ class _Method:
         inside = 0 < info.memory_id < len(arenas)
         if not (inside and info.offset + size_bytes <= arenas[info.memory_id]):
             raise AnalysisError(f"{what}: does not lie inside an arena of the method")
-        out.u32(info.memory_id)
-        out.u64(info.offset)
         block, delta = self._state.places.get((self._number, index), (NONE_32, 0))
-        out.u32(block)
-        out.u64(delta)
-        initial = tensor.data_buffer_idx > 0
-        out.u64(initial_range(self._file, tensor, size_bytes, what).offset if initial else NONE_64)
+        initial = NONE_64
+        if tensor.data_buffer_idx > 0:
+            initial = initial_range(self._file, tensor, size_bytes, what).offset
+        out.packed("IQIQQ", info.memory_id, info.offset, block, delta, initial)
 
     # -- the rest -------------------------------------------------------------------------
 
@@ -195,14 +259,7 @@ class _Method:
         out, delegates = self._out, self._plan.delegates or ()
         out.u32(len(delegates))
         for index, delegate in enumerate(delegates):
-            where = payload_range(self._file, delegate, f"{self._what}: delegate {index}")
-            out.text(delegate.id)
-            out.u64(where.offset)
-            out.u64(where.size_bytes)
-            out.u32(len(delegate.compile_specs or ()))
-            for spec in delegate.compile_specs or ():
-                out.text(spec.key)
-                out.blob(bytes(spec.value or ()))
+            _write_payload(out, self._file, delegate, f"{self._what}: delegate {index}")
             inputs = self._inputs_of(index)
             out.u8(inputs is not None)
             out.u32s(inputs or ())
@@ -227,7 +284,11 @@ class _Method:
     def _workspace_of(self, delegate: int) -> int:
         """What it needs at the sizes in the file, in bytes; 0 where that is not known."""
         payload = self._method.payloads.get(delegate)
-        predicted = None if payload is None else payload.workspace
+        if payload is None or payload.graph is None:
+            return 0
+        if not self._every_workspace and _is_found_quickly(payload.graph):
+            return 0
+        predicted = payload.workspace
         return 0 if predicted is None else predicted.total_bytes
 
     def _instruction(self, args: InstructionArguments) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import struct
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from onearena.engine.arena import Arena
-from onearena.engine.description import describe
+from onearena.engine.description import describe, outline
 from onearena.engine.description_cache import FileStamp, default_cache
 from onearena.engine.embedding import find_description
 from onearena.engine.model import Model
 from onearena.engine.native import native_module
-from onearena.errors import UsageError
+from onearena.errors import OnearenaError, UsageError
+from onearena.pte.container import PteFile
 from onearena.pte.reader import open_pte
 from onearena.timeline.roles import operator_name
 
@@ -21,6 +24,8 @@ Planning = Literal["auto", "static", "shapes", "simple"]
 _PLANNING: tuple[Planning, ...] = get_args(Planning)
 """A mode's number in C++ is its position here."""
 _MOST_PLANS = (1 << 32) - 1
+_PROCESSORS = 2
+"""As many it takes to do two things at a time."""
 _KERNELS_APART = (b"quantized_decomposed::", b"llama::", b"preprocess::")
 """Namespaces of operators whose kernels the executorch wheel has in libraries of their own."""
 
@@ -83,30 +88,40 @@ class Runtime:
             raise UsageError(f"cached_plans must be from 1 to {_MOST_PLANS}, it is {cached_plans}")
         native = native_module()
         name = os.fspath(path)
-        description = _description(path, use_cache)
-        if any(namespace in description for namespace in _KERNELS_APART):
-            _load_kernels(name)
         files = [os.fspath(file) for file in data_files]
         mode = _PLANNING.index(planning)
+        cache = default_cache() if use_cache else None
+        is_static = planning == "static" or not native.plans_xnnpack_workspaces()
+        kind, early = "static" if is_static else "", None
+        description = find_description(path)
+        if description is None and cache is not None:
+            description = cache.get(path, kind)
+        if description is None:
+            stamp = FileStamp.of(path)
+            with open_pte(path) as file:
+                early = _initialise_early(native, file, files, mode)
+                description = describe(file, is_static)
+            if cache is not None:
+                cache.put(path, stamp, description, kind)
+        if any(namespace in description for namespace in _KERNELS_APART):
+            _load_kernels(name)
         loaded = native.load(
-            name, description, self.arena.native, files, mode, cached_plans, unbounded
+            name, description, self.arena.native, files, mode, cached_plans, unbounded, early
         )
         return Model(name, loaded)
 
 
-def _description(path: str | os.PathLike[str], use_cache: bool) -> bytes:
-    """From the file, from the cache, or from an analysis."""
-    description = find_description(path)
-    cache = default_cache() if use_cache else None
-    if description is None and cache is not None:
-        description = cache.get(path)
-    if description is None:
-        stamp = FileStamp.of(path)
-        with open_pte(path) as file:
-            description = describe(file)
-        if cache is not None:
-            cache.put(path, stamp, description)
-    return description
+def _initialise_early(native: Any, file: PteFile, data_files: Sequence[str], mode: int) -> Any:
+    """Has delegates initialised on another processor while this one analyses the program.
+
+    None when that is not worth it, or when something is wrong: the analysis will tell what.
+    """
+    if len(os.sched_getaffinity(0)) < _PROCESSORS:
+        return None
+    with contextlib.suppress(OnearenaError, struct.error):
+        found = outline(file)
+        return found and native.initialise_early(file.path, found, data_files, mode)
+    return None
 
 
 def _load_kernels(path: str) -> None:

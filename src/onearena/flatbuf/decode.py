@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from onearena.errors import FormatError, UnsupportedError
 from onearena.flatbuf.data import ByteRange, ByteSource
+from onearena.flatbuf.native_tables import read_tables
 from onearena.flatbuf.schema import (
     Blob,
     Scalar,
@@ -87,7 +88,10 @@ class _Decoder:
                 f"{self._what}: file identifier is {identifier!r}, expected {names} (byte offset "
                 f"{self._base + 4})"
             )
-        result: T = self._table(self._reference(0, "root"), cls, cls.__name__)
+        found = read_tables(self._source, self._base, self._size, cls)
+        if found is None:  # it is malformed, or there is something to be said about it
+            found = self._table(self._reference(0, "root"), cls, cls.__name__)
+        result: T = found
         return result
 
     def _fail(self, problem: str, position: int, path: str) -> FormatError:

@@ -96,7 +96,7 @@ def tensor_bytes(tensor: Tensor) -> int | None:
     """
     width = ELEMENT_BYTES.get(tensor.scalar_type)
     sizes = tensor.sizes or ()
-    if width is None or any(size < 0 for size in sizes):
+    if width is None or (sizes and min(sizes) < 0):
         return None
     return width * prod(sizes)
 

@@ -39,9 +39,10 @@ class Memory:
 
     def overlaps(self, other: Memory) -> bool:
         """True when both share a byte in the file read."""
-        if self.offset is None or other.offset is None or self.arena != other.arena:
+        mine, its = self.offset, other.offset
+        if mine is None or its is None or self.arena != other.arena:
             return False
-        return self.start < other.end and other.start < self.end
+        return mine < its + other.size_bytes and its < mine + self.size_bytes
 
 
 def planned_memories(method: MethodSteps, added: frozenset[int]) -> dict[int, Memory]:

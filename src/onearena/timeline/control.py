@@ -19,6 +19,8 @@ from onearena.pte.schema import (
     MoveCall,
 )
 
+_CALLS = (KernelCall, DelegateCall)
+
 
 @dataclass(frozen=True)
 class ControlFlow:
@@ -113,8 +115,10 @@ def _check_indices(plan: ExecutionPlan, args: InstructionArguments, what: str) -
     else:
         assert isinstance(args, FreeCall)
         named = (args.value_index,)
-    for index in named:
-        _check(index, len(plan.values or ()), f"{what} names value")
+    count = len(plan.values or ())
+    if named and not 0 <= min(named) <= max(named) < count:
+        for index in named:
+            _check(index, count, f"{what} names value")
 
 
 def _check(index: int, count: int, what: str) -> None:
@@ -136,7 +140,7 @@ def control_flow(
     values = plan.values or ()
     written = {args.move_to for args in instructions if isinstance(args, MoveCall)}
     for args in instructions:
-        if isinstance(args, KernelCall | DelegateCall):
+        if isinstance(args, _CALLS):
             written.update(args.args or ())
     successors: list[tuple[int, ...]] = []
     for position, args in enumerate(instructions):

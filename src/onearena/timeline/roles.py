@@ -28,6 +28,7 @@ VIEW_OPERATOR = "executorch_prim::et_view"
 COPY_OPERATOR = "aten::copy_"
 """Writes every element of its first argument and reads none of them."""
 COPY_INDEX_OPERATOR = "executorch_prim::et_copy_index"
+_LISTS = (TensorList, OptionalTensorList)
 _SCALAR_OPERATORS = frozenset(
     {"aten::sym_size", "aten::sym_numel", "aten::sym_stride", "aten::_local_scalar_dense"}
 )
@@ -64,15 +65,25 @@ def tensors_in(plan: ExecutionPlan, index: int) -> tuple[int, ...]:
     value = (plan.values or ())[index].val
     if isinstance(value, Tensor):
         return (index,)
-    if isinstance(value, TensorList | OptionalTensorList):
-        return tuple(item for item in value.items or () if item >= 0)
-    return ()
+    return list_items(value) if isinstance(value, _LISTS) else ()
+
+
+def list_items(value: TensorList | OptionalTensorList) -> tuple[int, ...]:
+    """The tensors of a list, without those that are None."""
+    return tuple([item for item in value.items or () if item >= 0])
 
 
 def flatten(plan: ExecutionPlan, args: tuple[int, ...]) -> tuple[int, ...]:
     """All tensor values among `args`, lists expanded, each once."""
-    found = (item for index in args for item in tensors_in(plan, index))
-    return tuple(dict.fromkeys(found))
+    values = plan.values or ()
+    found: dict[int, None] = {}
+    for index in args:
+        value = values[index].val
+        if isinstance(value, Tensor):
+            found[index] = None
+        elif isinstance(value, _LISTS):
+            found.update(dict.fromkeys(list_items(value)))
+    return tuple(found)
 
 
 def operator_name(operator: Operator) -> str:

@@ -39,7 +39,8 @@ def _movable(storage: Storage, value: int) -> bool:
         value in storage.memories
         and value not in storage.pinned
         and value not in storage.state
-        and storage.accesses.points_to.get(value) == frozenset((value,))
+        and len(named := storage.accesses.points_to.get(value, ())) == 1
+        and value in named
     )
 
 

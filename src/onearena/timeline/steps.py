@@ -21,12 +21,16 @@ from onearena.pte.schema import (
     JumpFalseCall,
     KernelCall,
     MoveCall,
+    OptionalTensorList,
     Tensor,
+    TensorList,
 )
 from onearena.pte.tensors import ScalarType
 from onearena.timeline.control import ControlFlow, control_flow, instructions_of
-from onearena.timeline.roles import Roles, flatten, kernel_roles, operator_name
+from onearena.timeline.roles import Roles, flatten, kernel_roles, list_items, operator_name
 
+_CALLS = (KernelCall, DelegateCall)
+_LISTS = (TensorList, OptionalTensorList)
 ENTRY = -1
 """The instruction number of step 0."""
 
@@ -137,7 +141,7 @@ def method_steps(
         else:
             edge = (boundaries or {}).get(position)
             steps.append(_instruction_step(plan, position, args, touched, edge))
-        if isinstance(args, KernelCall | DelegateCall):
+        if isinstance(args, _CALLS):
             touched.update(flatten(plan, args.args or ()))
         elif isinstance(args, MoveCall):
             touched.update(flatten(plan, (args.move_from, args.move_to)))
@@ -153,16 +157,12 @@ def _check_lists(plan: ExecutionPlan, what: str) -> None:
         for index in indices or ():
             if not 0 <= index < len(values):
                 raise AnalysisError(f"{what}: {name} names value {index}, there are {len(values)}")
-    for index in range(len(values)):
-        for item in _list_items(plan, index):
-            if not 0 <= item < len(values) or not isinstance(values[item].val, Tensor):
+    for index, entry in enumerate(values):
+        if not isinstance(entry.val, _LISTS):
+            continue
+        for item in list_items(entry.val):
+            if item >= len(values) or not isinstance(values[item].val, Tensor):
                 raise AnalysisError(f"{what}: list value {index} names {item}, not a tensor")
-
-
-def _list_items(plan: ExecutionPlan, index: int) -> tuple[int, ...]:
-    """The items of a tensor list value, as stored; empty for other values."""
-    value = (plan.values or ())[index].val
-    return () if isinstance(value, Tensor) else flatten(plan, (index,))
 
 
 def _instruction_step(
@@ -215,13 +215,14 @@ def _move_roles(plan: ExecutionPlan, args: MoveCall) -> Roles:
 def _node_steps(plan: ExecutionPlan, position: int, call: XnnpackCall, first: int) -> list[Step]:
     steps: list[Step] = []
     last = len(call.graph.nodes) - 1
+    order = call.order
     for node in call.graph.nodes:
-        until, since = call.order.read_until[node.index], call.order.write_from[node.index]
+        until, since = order.read_until[node.index], order.write_from[node.index]
         reads, writes = call.values(node.inputs), call.values(node.outputs)
-        late = [(value, first + until) for value in reads if until > node.index]
-        early = tuple((value, first + since) for value in writes if since < node.index)
+        late = [(value, first + until) for value in reads] if until > node.index else []
+        early = tuple([(v, first + since) for v in writes]) if since < node.index else ()
         # int64 outputs are widened in place after the last node (XNNExecutor::convert_outputs)
-        late += [(v, first + last) for v in writes if _is_widened(plan, v) and last > node.index]
+        late += [(v, first + last) for v in writes if last > node.index and _is_widened(plan, v)]
         label = f"XNNPACK {node.name}"
         roles = Roles(reads, writes)
         steps.append(Step(position, label, roles, call, node, tuple(late), early))

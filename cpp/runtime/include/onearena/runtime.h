@@ -23,6 +23,7 @@
 namespace onearena::runtime {
 
 class BackendMemory;
+class EarlyDelegates;
 
 enum class ErrorKind {
   kFormat,       // bytes are not what their format says, or the description is of another file
@@ -193,6 +194,7 @@ struct ProgramOptions {
   // Backends that say what memory they need, by the name that they are registered under; see
   // `onearena/backend_memory.h`. They outlive the program.
   std::vector<std::pair<std::string, BackendMemory*>> backend_memory;
+  std::shared_ptr<EarlyDelegates> early;  // from `initialise_early` of the same file, or null
 };
 
 // A program file with its state. Methods are loaded when they are first asked for and live as
@@ -209,6 +211,17 @@ class Program {
   // Back to the initial state of mutable buffers and caches.
   virtual void reset_state() = 0;
 };
+
+// Whether XNNPACK here is one whose workspaces can be planned. The first time, it is tried.
+bool plans_xnnpack_workspaces();
+
+// Initialises the delegates of a program's only method on a thread of its own, for a program whose
+// description is still being made, or for somebody who has other things to do before. `outline` is
+// what `outline` of `onearena.engine.description` says about the file; empty: the description in
+// the file. Of the options, the data files and `planning` are looked at. What cannot be
+// initialised, the method will initialise itself when it is loaded.
+std::shared_ptr<EarlyDelegates> initialise_early(const std::string& path, std::string_view outline,
+                                                 const ProgramOptions& options);
 
 // Decodes and checks a description against a file of `file_bytes` bytes, without running
 // anything. Throws `Error`. For tests.

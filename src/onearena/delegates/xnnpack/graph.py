@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import prod
 
@@ -31,6 +31,7 @@ _CONCATENATE_COUNT: Mapping[type, int] = {
     XNNConcatenate4: 4,
     XNNConcatenate5: 5,
 }
+_operand_names: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 _OPTIONAL_OPERANDS = frozenset({"bias_id", "scale_id", "mask_id"})
 ELEMENT_BYTES: Mapping[int, int] = {
     Datatype.FP32: 4,
@@ -46,58 +47,61 @@ ELEMENT_BYTES: Mapping[int, int] = {
 
 @dataclass(frozen=True)
 class Value:
-    """One tensor of the graph. `size_bytes` is None when the type has no simple size."""
+    """One tensor of the graph.
+
+    Attributes:
+        dims: the shape, in the order the bytes are stored.
+        element_count: number of elements.
+        size_bytes: None when the type has no simple size.
+        is_constant: True for weights.
+        is_external: True for values that are arguments of the delegate call.
+        is_internal: True for activations that live in XNNPACK's workspace.
+    """
 
     id: int
     tensor: XNNTensorValue
     per_tensor_quantized: bool
     is_quantized: bool
+    # what follows from the tensor, made once: everything asks for it again and again
+    dims: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    element_count: int = field(init=False, repr=False, compare=False)
+    size_bytes: int | None = field(init=False, repr=False, compare=False)
+    is_constant: bool = field(init=False, repr=False, compare=False)
+    is_external: bool = field(init=False, repr=False, compare=False)
+    is_internal: bool = field(init=False, repr=False, compare=False)
 
-    @property
-    def dims(self) -> tuple[int, ...]:
-        """Shape, in the order the bytes are stored."""
-        return self.tensor.dims or ()
-
-    @property
-    def element_count(self) -> int:
-        """Number of elements."""
-        return prod(self.dims)
-
-    @property
-    def size_bytes(self) -> int | None:
-        """Size in bytes, or None."""
-        width = ELEMENT_BYTES.get(self.tensor.datatype)
-        return None if width is None else width * self.element_count
-
-    @property
-    def is_constant(self) -> bool:
-        """True for weights."""
-        return self.tensor.constant_buffer_idx != 0
-
-    @property
-    def is_external(self) -> bool:
-        """True for values that are arguments of the delegate call."""
-        return self.tensor.external_id != INVALID_ID
-
-    @property
-    def is_internal(self) -> bool:
-        """True for activations that live in XNNPACK's workspace."""
-        return not self.is_constant and not self.is_external and self.tensor.flags == 0
+    def __post_init__(self) -> None:
+        tensor = self.tensor
+        dims = tensor.dims or ()
+        count, width = prod(dims), ELEMENT_BYTES.get(tensor.datatype)
+        is_constant = tensor.constant_buffer_idx != 0
+        is_external = tensor.external_id != INVALID_ID
+        self.__dict__.update(
+            dims=dims,
+            element_count=count,
+            size_bytes=None if width is None else width * count,
+            is_constant=is_constant,
+            is_external=is_external,
+            is_internal=not (is_constant or is_external or tensor.flags),
+        )
 
 
 @dataclass(frozen=True)
 class Node:
-    """One node with its operands by role; `inputs` are in operand order, duplicates kept."""
+    """One node with its operands by role; `inputs` are in operand order, duplicates kept.
+
+    Attributes:
+        kind: the operator's class in the schema.
+    """
 
     index: int
     xnode: XNode
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    kind: type = field(init=False, repr=False, compare=False)
 
-    @property
-    def kind(self) -> type:
-        """The operator's class in the schema."""
-        return type(self.xnode.xnode_union)
+    def __post_init__(self) -> None:
+        self.__dict__["kind"] = type(self.xnode.xnode_union)
 
     @property
     def name(self) -> str:
@@ -164,6 +168,8 @@ def index_graph(source: XNNGraph, what: str) -> Graph:
         values[value.id] = value
     nodes = tuple(_node(i, xnode, what) for i, xnode in enumerate(source.xnodes or ()))
     for node in nodes:
+        if values.keys() >= {*node.inputs, *node.outputs}:
+            continue
         for operand in node.inputs + node.outputs:
             if operand not in values:
                 raise FormatError(
@@ -180,11 +186,11 @@ def tensor_of(xvalue: XValue) -> XNNTensorValue | None:
 
 
 def _value(xvalue: XValue, position: int, what: str) -> Value:
-    tensor = tensor_of(xvalue)
-    if tensor is None:
-        raise FormatError(f"{what}: XNNPACK value #{position} has no tensor")
     union = xvalue.xvalue_union
     quantized = isinstance(union, XNNQuantizedTensorValue)
+    tensor = union.tensor_value if isinstance(union, XNNQuantizedTensorValue) else union
+    if tensor is None:
+        raise FormatError(f"{what}: XNNPACK value #{position} has no tensor")
     per_tensor = isinstance(union, XNNQuantizedTensorValue) and isinstance(
         union.quant_params, PerTensorQuant
     )
@@ -195,26 +201,28 @@ def _node(index: int, xnode: XNode, what: str) -> Node:
     union = xnode.xnode_union
     if union is None:
         raise FormatError(f"{what}: XNNPACK node {index} has no operator")
-    inputs: list[int] = []
-    outputs: list[int] = []
-    unused = _unused_operands(union)
-    for member in fields(union):
-        if not member.name.endswith("_id") or member.name in unused:
-            continue
-        operand: int = getattr(union, member.name)
-        if operand == INVALID_ID and member.name not in _OPTIONAL_OPERANDS:
-            raise FormatError(f"{what}: XNNPACK node {index} has no {member.name}")
-        if member.name.startswith("output"):
-            outputs.append(operand)
-        else:
-            inputs.append(operand)
-    inputs = [operand for operand in inputs if operand != INVALID_ID]
-    return Node(index, xnode, tuple(inputs), tuple(outputs))
+    known = _operand_names.get(type(union))
+    input_names, output_names = known or _read_operand_names(type(union))
+    inputs = tuple([getattr(union, name) for name in input_names])
+    outputs = tuple([getattr(union, name) for name in output_names])
+    if INVALID_ID in inputs or INVALID_ID in outputs:
+        for name in (*input_names, *output_names):
+            if getattr(union, name) == INVALID_ID and name not in _OPTIONAL_OPERANDS:
+                raise FormatError(f"{what}: XNNPACK node {index} has no {name}")
+        inputs = tuple(operand for operand in inputs if operand != INVALID_ID)
+    return Node(index, xnode, inputs, outputs)
 
 
-def _unused_operands(union: NodeUnion) -> frozenset[str]:
-    """A ConcatenateN has room for five inputs and means the first N."""
-    if not isinstance(union, Concatenate):
-        return frozenset()
-    used = _CONCATENATE_COUNT[type(union)]
-    return frozenset(f"input{number}_id" for number in range(used + 1, 6))
+def _read_operand_names(kind: type[NodeUnion]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The fields of a node's table that name its inputs, and its outputs.
+
+    A ConcatenateN has room for five inputs and means the first N.
+    """
+    names = [member.name for member in fields(kind) if member.name.endswith("_id")]
+    if issubclass(kind, Concatenate):
+        used = _CONCATENATE_COUNT[kind]
+        names = [n for n in names if n not in {f"input{k}_id" for k in range(used + 1, 6)}]
+    outputs = tuple(name for name in names if name.startswith("output"))
+    found = tuple(name for name in names if name not in outputs), outputs
+    _operand_names[kind] = found
+    return found

@@ -23,6 +23,8 @@ from onearena.delegates.xnnpack.schema import Datatype
 
 OPENABLE_TYPES = frozenset({Datatype.FP32, Datatype.QINT8, Datatype.QUINT8})
 EIGHT_BIT_TYPES = frozenset({Datatype.QINT8, Datatype.QUINT8})
+_HALF_TYPES = frozenset({Datatype.FP16, Datatype.BF16})
+_KNOWN_TYPES = frozenset(Datatype)
 MAX_RANK = 6
 
 UNARY = frozenset(
@@ -110,15 +112,17 @@ def closed_reason(graph: Graph) -> str | None:
     the graph anew, so the order of the list is no longer the order of execution.
     """
     for value in graph.values.values():
+        datatype = value.tensor.datatype
         if value.tensor.dq_datatype not in (0,):
             return "a dynamically quantized input (old format)"
-        if value.tensor.datatype in (Datatype.FP16, Datatype.BF16) and not value.is_constant:
-            return f"{Datatype(value.tensor.datatype).name.lower()} values"
-        if value.tensor.datatype not in Datatype.__members__.values():
-            return f"values of the unknown type {value.tensor.datatype}"
+        if datatype in _HALF_TYPES and not value.is_constant:
+            return f"{Datatype(datatype).name.lower()} values"
+        if datatype not in _KNOWN_TYPES:
+            return f"values of the unknown type {datatype}"
         if value.is_external and value.is_constant:
             return "a constant that is also an argument"
     seen: set[int] = set()
+    constants = {value.id for value in graph.values.values() if value.is_constant}
     for node in graph.nodes:
         if node.kind is x.XNNScaledDotProductAttention:
             return "an attention node"
@@ -126,13 +130,14 @@ def closed_reason(graph: Graph) -> str | None:
             return "a matrix product whose right operand is dequantized"
         if _is_unbounded_clamp(node):
             return "a clamp without bounds"
-        if any(value in seen for value in node.outputs):
+        if not seen.isdisjoint(node.outputs):
             return "a value that two nodes write"
-        if any(graph.values[v].is_constant for v in node.outputs):
+        if not constants.isdisjoint(node.outputs):
             return "a node that writes a constant"
-        writers = (graph.producer.get(value) for value in node.inputs)
-        if any(writer is not None and writer.index >= node.index for writer in writers):
-            return "a node that reads a value before it is written"
+        for operand in node.inputs:
+            writer = graph.producer.get(operand)
+            if writer is not None and writer.index >= node.index:
+                return "a node that reads a value before it is written"
         seen.update(node.outputs)
     return None
 

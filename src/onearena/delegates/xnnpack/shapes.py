@@ -42,9 +42,7 @@ def values_of_other_shape(graph: Graph, argument_dims: Mapping[int, Dims]) -> fr
 def _output_shape(graph: Graph, node: Node, shapes: Mapping[int, Dims | None]) -> Dims | None:
     declared = graph.values[node.outputs[0]].dims
     inputs = [shapes.get(value) for value in node.inputs]
-    if all(
-        dims == graph.values[value].dims for dims, value in zip(inputs, node.inputs, strict=True)
-    ):
+    if inputs == [graph.values[value].dims for value in node.inputs]:
         return declared
     if any(dims is None for dims in inputs):
         return None

@@ -14,7 +14,7 @@ from enum import Enum, auto
 from math import inf, prod
 
 from onearena.delegates.xnnpack import schema as x
-from onearena.delegates.xnnpack.graph import Node, index_graph, tensor_of
+from onearena.delegates.xnnpack.graph import Graph, Node, index_graph, tensor_of
 from onearena.delegates.xnnpack.schema import Datatype
 from onearena.delegates.xnnpack.stock_ops import (
     BINARY_FUNCTIONS,
@@ -113,23 +113,27 @@ class StockGraph:
         return None if index == NONE else self.nodes[index]
 
 
-def define(payload: x.XNNGraph) -> StockGraph:
+def define(graph: x.XNNGraph | Graph) -> StockGraph:
     """Builds XNNPACK's graph of a payload.
+
+    Args:
+        graph: of the payload; an indexed one saves doing that.
 
     Raises:
         FormatError: the payload's graph is malformed, so the delegate would refuse it.
     """
-    source = index_graph(payload, "payload")
+    source = graph if isinstance(graph, Graph) else index_graph(graph, "payload")
+    payload = source.source
     if payload.num_externs > x.MAX_EXTERNALS:
         raise FormatError(f"payload: {payload.num_externs} arguments are more than XNNPACK takes")
     absent = (Datatype.INVALID, (), Storage.ARGUMENT)
-    graph = StockGraph([StockValue(*absent, is_valid=False) for _ in range(payload.num_externs)])
+    stock = StockGraph([StockValue(*absent, is_valid=False) for _ in range(payload.num_externs)])
     ids: dict[int, int] = {}
     for xvalue in payload.xvalues or ():
-        _define_value(graph, xvalue, ids, payload.num_externs)
+        _define_value(stock, xvalue, ids, payload.num_externs)
     for node in source.nodes:
-        _define_node(graph, node, ids)
-    return graph
+        _define_node(stock, node, ids)
+    return stock
 
 
 def _define_value(graph: StockGraph, xvalue: x.XValue, ids: dict[int, int], externals: int) -> None:

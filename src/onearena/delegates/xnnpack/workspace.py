@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from onearena.delegates.xnnpack.graph import Graph
 from onearena.delegates.xnnpack.schema import Datatype, XNNGraph
 from onearena.delegates.xnnpack.stock_graph import StockGraph, Storage, define
 from onearena.delegates.xnnpack.stock_ops import Op
@@ -55,7 +56,9 @@ class WorkspacePrediction:
     notes: tuple[str, ...] = ()
 
 
-def predict_workspace(graph: XNNGraph, target: Target = X86_64_AVX512) -> WorkspacePrediction:
+def predict_workspace(
+    graph: XNNGraph | Graph, target: Target = X86_64_AVX512
+) -> WorkspacePrediction:
     """Predicts the workspace of a delegate that runs `graph`.
 
     Sizes of a dynamic payload are those at the shapes the payload declares, its upper bounds.
@@ -98,7 +101,7 @@ def _scratch_blocks(stock: StockGraph, target: Target) -> list[Block]:
     ]
 
 
-def stock_graph(graph: XNNGraph, target: Target = X86_64_AVX512) -> StockGraph:
+def stock_graph(graph: XNNGraph | Graph, target: Target = X86_64_AVX512) -> StockGraph:
     """The graph that XNNPACK runs, after all of its passes (`xnn_subgraph_optimize`)."""
     stock = define(graph)
     run_passes(stock, target)
