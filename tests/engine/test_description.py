@@ -132,7 +132,10 @@ def test_corrupt_programs_are_refused_or_described() -> None:
                 description = describe(file)
         except OnearenaError:
             continue
-        check(description, len(data))
+        try:
+            check(description, len(data))
+        except FormatError as error:  # the file's fault, see the next test
+            assert "impossible arena" in str(error)
         described_count += 1
     assert described_count > 50
 
