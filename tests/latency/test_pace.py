@@ -11,7 +11,7 @@ import pytest
 
 from onearena.errors import ExecutionError, RuntimeUnavailableError
 from onearena.latency import Pace
-from onearena.runtime import bindings, pace, pair
+from onearena.runtime import pace, pair
 from onearena.runtime.inputplan import InputPlan
 from onearena.runtime.inputs import Strategy
 from onearena.runtime.pace import StockMeasurer
@@ -143,7 +143,7 @@ def test_an_original_that_does_not_run_is_an_error(measured: Any) -> None:
 
 
 def test_without_a_runtime_it_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bindings.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(RuntimeUnavailableError, match="onearena\\[run\\]"):
         StockMeasurer()
 
@@ -176,7 +176,7 @@ def pairs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sequence[tuple[float
 
     def call(*seconds: tuple[float, float]) -> Sequence[tuple[float, float]]:
         made = Pair(itertools.cycle(seconds))
-        monkeypatch.setattr(pair.time, "perf_counter", lambda: made.now)
+        monkeypatch.setattr("onearena.runtime.pair.time.perf_counter", lambda: made.now)
         trial = pair._Trial(cast(Any, made), "forward", cast(Any, Source()))
         trial.time_against(LIMIT)
         warm_up, *timed = made.first

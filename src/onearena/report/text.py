@@ -150,7 +150,7 @@ def _region_lines(use: MapUse) -> Iterable[str]:
 
 def _latency(found: Latency) -> str:
     if found.basis is Basis.MODEL:
-        return f"at most {found.ratio:.3f} of before, by a model of the work"
+        return f"{found.ratio:.3f} of before, by a model of the work"
     return (
         f"{found.ratio:.3f} of before, measured here ({found.low:.3f} to {found.high:.3f}, "
         f"{found.pairs} pairs of runs)"
