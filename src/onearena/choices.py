@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from onearena.candidates import Candidate, plan_into
+from onearena.errors import UsageError
 from onearena.latency import Basis, Latency, Measurer, Pace
 from onearena.latency_guard import Choice, guarded
 from onearena.options import Options
@@ -49,18 +51,20 @@ def choose_measured(
     options: Options,
     measurer: Measurer,
     write: Write,
-    trial: Path,
+    target: Path,
     tell: Progress,
 ) -> dict[int, Choice]:
     """By position, what is left of each method once all that is too slow is undone.
 
     Args:
-        write: writes candidates; `trial` is where to, a file that is deleted in the end.
+        write: writes candidates.
+        target: where the result will be; candidates are beside it until they are measured.
 
     Raises:
         OnearenaError: the original cannot be run; see `measurer`.
         VerificationError: a plan is not valid.
     """
+    trial = target.with_name(f".{target.name}.{os.getpid()}.trial.pte")
     methods: dict[int, Stages] = {}
     for position, method in analysed.items():
         tell(f"planning {method.plan.name}")
@@ -69,7 +73,10 @@ def choose_measured(
 
     def measure(candidates: Mapping[int, Candidate], names: Sequence[str]) -> Mapping[str, Pace]:
         tell("writing and verifying")
-        write(candidates, trial)
+        try:
+            write(candidates, trial)
+        except UsageError as error:  # the caller knows of no trial
+            raise UsageError(str(error).replace(str(trial), str(target))) from error
         tell("measuring")
         return measurer(Path(file.path), trial, names, options.max_latency)
 

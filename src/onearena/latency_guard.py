@@ -41,11 +41,18 @@ class Undoable(Protocol):
 
 @dataclass(frozen=True)
 class Choice:
-    """What becomes of a method; `latency` is None when it keeps its plan."""
+    """What becomes of a method.
+
+    Attributes:
+        candidate, latency: None when the method keeps its plan.
+        notes: what to say of it.
+        is_undone: whether it could be smaller, and may not.
+    """
 
     candidate: Candidate | None
     notes: tuple[str, ...]
     latency: Latency | None
+    is_undone: bool = False
 
 
 def guarded(methods: Mapping[int, Undoable], measure: Measure, limit: float) -> dict[int, Choice]:
@@ -100,10 +107,11 @@ class _Search:
         """What was found."""
         staged, pace = self.stages.at(self._good), self._paces.get(self._good)
         notes = (*staged.notes, *self._undone())
+        is_undone = self._bad <= self.stages.last
         if staged.candidate is None or pace is None:
-            return Choice(None, notes, None)
+            return Choice(None, notes, None, is_undone)
         latency = Latency(pace.ratio, Basis.MEASURED, self._limit, pace.low, pace.high, pace.pairs)
-        return Choice(staged.candidate, (*notes, _bits(pace)), latency)
+        return Choice(staged.candidate, (*notes, _bits(pace)), latency, is_undone)
 
     def _advance(self) -> None:
         """To the next stage that must be run: what is equal to one that was need not be."""

@@ -189,15 +189,15 @@ def _optimize(
         choices = choose(file, analysed, options, tell)
     else:
         target = output_path(output)
-        trial = target.with_name(f".{target.name}.{os.getpid()}.trial.pte")
-        choices = choose_measured(file, analysed, options, measurer, write, trial, tell)
+        choices = choose_measured(file, analysed, options, measurer, write, target, tell)
     reports = [
         planned_report(analysed[position], choice, record, options.target)
         for position, choice in choices.items()
     ]
     chosen = {k: choice.candidate for k, choice in choices.items() if choice.candidate is not None}
     if not chosen:
-        what = "no plan is smaller" if measurer is None else "no plan is left that is smaller"
+        is_undone = any(choice.is_undone for choice in choices.values())
+        what = "no plan is left that is smaller" if is_undone else "no plan is smaller"
         note = f"{what}; copied as it is"
         return _copy(file, output, analysed.values(), reports, note)
     tell("writing and verifying")
