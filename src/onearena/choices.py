@@ -11,10 +11,10 @@ from onearena.errors import UsageError
 from onearena.latency import Basis, Latency, Measurer, Pace
 from onearena.latency_guard import Choice, guarded
 from onearena.options import Options
-from onearena.pointers import method_work
+from onearena.pointers import method_work, more_work
 from onearena.program import AnalysedMethod
 from onearena.pte.container import PteFile
-from onearena.stages import Stages, more_work
+from onearena.stages import Stages
 
 Progress = Callable[[str], None]
 Write = Callable[[Mapping[int, Candidate], Path], object]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from onearena.errors import UsageError
 from onearena.memory_map import MemoryMap
 
 
@@ -55,3 +57,20 @@ class Options:
     transient_indirection: Pointers = Pointers.AUTO
     max_latency: float = 1.02
     measure_latency: bool = False
+
+
+def check_options(options: Options) -> None:
+    """Refuses options that make no sense.
+
+    Raises:
+        UsageError: the first one, in words.
+    """
+    if not 1 <= options.max_latency < math.inf:
+        raise UsageError(f"max_latency must be a ratio of at least 1, it is {options.max_latency}")
+    if not isinstance(options.transient_indirection, Pointers):
+        names = ", ".join(Pointers)
+        raise UsageError(
+            f"transient_indirection must be of {names}, it is {options.transient_indirection!r}"
+        )
+    if options.measure_latency and (options.target or options.memory_map):
+        raise UsageError("latency cannot be measured for a target or a memory map")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +22,7 @@ from onearena.latency import Measurer
 from onearena.memory_map.check import verify_regions
 from onearena.method_report import inspect_method, planned_report
 from onearena.opening import called_delegates
-from onearena.options import Options, Pointers
+from onearena.options import Options, check_options
 from onearena.program import (
     AnalysedMethod,
     analyse_method,
@@ -122,7 +121,7 @@ def optimize(
         VerificationError: the result is not safe; nothing was written.
     """
     options = options or Options()
-    _check(options)
+    check_options(options)
     if not options.measure_latency:
         measurer = None
     elif measurer is None:
@@ -152,23 +151,6 @@ def optimize(
             # a fault of ours, and no reason to leave the user without a plan
             plain = _optimize(file, output, replace(options, strips=False), record, tell, measurer)
             return replace(plain, notes=(*plain.notes, f"without strips: {error}"))
-
-
-def _check(options: Options) -> None:
-    """Refuses options that make no sense.
-
-    Raises:
-        UsageError: the first one, in words.
-    """
-    if not 1 <= options.max_latency < math.inf:
-        raise UsageError(f"max_latency must be a ratio of at least 1, it is {options.max_latency}")
-    if not isinstance(options.transient_indirection, Pointers):
-        names = ", ".join(Pointers)
-        raise UsageError(
-            f"transient_indirection must be of {names}, it is {options.transient_indirection!r}"
-        )
-    if options.measure_latency and (options.target or options.memory_map):
-        raise UsageError("latency cannot be measured for a target or a memory map")
 
 
 def _optimize(

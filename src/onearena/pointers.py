@@ -6,6 +6,7 @@ flag: in scratch the largest table counts, on the heap the sum, and small tables
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -16,6 +17,7 @@ from onearena.delegates.xnnpack.work import POINTER_BYTES, POINTER_WORK, graph_w
 from onearena.delegates.xnnpack.workspace import pointer_tables
 from onearena.drafts import Draft
 from onearena.opening import OpenedMethod
+from onearena.options import Options, Pointers
 from onearena.program import AnalysedMethod, workspace_of
 
 MODELLED_SHARE = 0.02
@@ -60,18 +62,45 @@ def method_work(method: AnalysedMethod) -> int:
     return sum(graph_work(graph) for graph in graphs if graph is not None)
 
 
-def with_scratch_pointers(
-    candidate: Candidate, method: AnalysedMethod, spare_work: float, most_bytes: int
+def more_work(draft: Draft) -> int:
+    """What strips compute twice, see `delegates/xnnpack/work.py`."""
+    return sum(p.strips.work for p in draft.opened.payloads.values() if p.strips)
+
+
+def may_move_pointers(options: Options) -> bool:
+    """Whether it is ours to decide which tables are in scratch."""
+    return options.transient_indirection is Pointers.AUTO and options.open_delegates
+
+
+def pointers_in_scratch(
+    candidate: Candidate,
+    method: AnalysedMethod,
+    options: Options,
+    most_bytes: int,
+    *,
+    measured: bool = False,
 ) -> Moved | None:
-    """Moves as many tables as pays; None when that is none.
+    """Moves as many tables as pays; None when that is none, or when options forbid it.
 
     Args:
-        spare_work: what making tables may take, see `delegates/xnnpack/work.py`.
         most_bytes: what the method may need in all.
+        measured: what making tables costs will be measured: no model limits it. Otherwise they
+            get what strips have left of `options.max_latency`, and never much.
 
     Raises:
         FormatError: a payload contradicts itself.
     """
+    if not may_move_pointers(options):
+        return None
+    work = method_work(method)
+    left = (options.max_latency - 1) * work - more_work(candidate.draft)
+    spare = math.inf if measured else min(MODELLED_SHARE * work, left)
+    return _moved_within(candidate, method, spare, most_bytes)
+
+
+def _moved_within(
+    candidate: Candidate, method: AnalysedMethod, spare_work: float, most_bytes: int
+) -> Moved | None:
     tables = sorted(_tables(candidate.draft.opened))
     total = candidate.footprint.total_bytes
     limit = candidate.footprint.workspace_bytes + int(total * _MOST_GROWTH)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +15,8 @@ from onearena.candidates import (
     why_not_planned,
 )
 from onearena.drafts import Draft
-from onearena.options import Options, Pointers
-from onearena.pointers import MODELLED_SHARE, method_work, with_scratch_pointers
+from onearena.options import Options
+from onearena.pointers import may_move_pointers, pointers_in_scratch
 from onearena.program import AnalysedMethod
 from onearena.pte.container import PteFile
 from onearena.temp_planning import footprint_of, temp_notes
@@ -102,7 +101,8 @@ class Stages:
         left = max(stage - 2, 0)
         if left < rounds:
             parts.append(f"{rounds - left} of {rounds} rounds of strips" if left else "strips")
-        if self._has_pointers and stage < self.last and self.at(self.last).candidate is not None:
+        whole, last = self.at(len(self._drafts)), self.at(self.last)
+        if stage < self.last and last.candidate is not whole.candidate:
             parts.append("pointers in scratch")
         return ", ".join(reversed(parts))
 
@@ -114,12 +114,7 @@ class Stages:
 
     @property
     def _has_pointers(self) -> bool:
-        options = self._options
-        return (
-            options.transient_indirection is Pointers.AUTO
-            and options.open_delegates
-            and len(self._drafts) > 1
-        )
+        return may_move_pointers(self._options) and len(self._drafts) > 1
 
     def _make(self, stage: int) -> Staged:
         reason = why_not_planned(self.method.plan)
@@ -149,8 +144,8 @@ class Stages:
         if plain.candidate is None:
             return plain
         most = footprint_of(self.method, self._options.target).total_bytes - 1
-        moved = with_scratch_pointers(
-            plain.candidate, self.method, self._spare_work(plain.candidate), most
+        moved = pointers_in_scratch(
+            plain.candidate, self.method, self._options, most, measured=self._measured
         )
         if moved is None:
             return plain
@@ -159,19 +154,6 @@ class Stages:
             f"{moved.heap_bytes:,} B less on the heap"
         )
         return Staged(moved.candidate, (*plain.notes, note), moved.work)
-
-    def _spare_work(self, candidate: Candidate) -> float:
-        """What pointers may take: what strips have left of the limit, and never much."""
-        if self._measured:
-            return math.inf
-        work = method_work(self.method)
-        left = (self._options.max_latency - 1) * work - more_work(candidate.draft)
-        return min(MODELLED_SHARE * work, left)
-
-
-def more_work(draft: Draft) -> int:
-    """What strips compute twice, see `delegates/xnnpack/work.py`."""
-    return sum(p.strips.work for p in draft.opened.payloads.values() if p.strips)
 
 
 def _strip_notes(draft: Draft) -> list[str]:
