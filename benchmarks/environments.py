@@ -53,6 +53,7 @@ def trial_from_json(content: dict[str, Any]) -> Trial:
         **{
             **content,
             "workspaces": tuple(content["workspaces"]),
+            "heap_growth": tuple(content["heap_growth"]),
             "seconds": tuple(content["seconds"]),
             "latency": Median(**content["latency"]),
             "cpu": Median(**content["cpu"]),

@@ -14,6 +14,7 @@ FEWEST_PROGRAMS = 14
 FEWEST_RUNS = 5
 FEWEST_VERSIONS = 2
 MEMORY_LIMIT, WORST_MEMORY_LIMIT = 0.50, 0.90
+HEAP_LIMIT = 0.30
 LATENCY_LIMIT = 1.00
 WORST_LATENCY_LIMIT = 1.03
 TENSOR_TOLERANCE, SCRATCH_TOLERANCE = 0.01, 0.10
@@ -50,6 +51,7 @@ def check(rows: Sequence[Row], versions: Sequence[str]) -> list[Goal]:
 def _check_version(rows: Sequence[Row], version: str) -> Iterable[Goal]:
     yield _exactness(rows, version)
     yield from _memory(rows, version)
+    yield _heap(rows, version)
     yield from _latency(rows, version)
     yield _measured(rows, version)
     yield _predictions(rows, version)
@@ -79,6 +81,17 @@ def _memory(rows: Sequence[Row], version: str) -> Iterable[Goal]:
     mean = geometric_mean(row.ratio(version) for row in rows)
     yield Goal(
         f"memory: geometric mean at most {MEMORY_LIMIT}", f"{mean:.4f}", mean <= MEMORY_LIMIT
+    )
+
+
+def _heap(rows: Sequence[Row], version: str) -> Goal:
+    ratios = {row.name: row.heap_ratio(version) for row in rows}
+    unknown = [name for name, ratio in ratios.items() if ratio is None]
+    mean = geometric_mean(ratio for ratio in ratios.values() if ratio is not None)
+    return Goal(
+        f"heap growth in the first run: geometric mean at most {HEAP_LIMIT:.2f}",
+        f"{mean:.4f}" + (f", not measured: {', '.join(unknown)}" if unknown else ""),
+        mean <= HEAP_LIMIT and not unknown,
     )
 
 

@@ -41,6 +41,8 @@ class Trial:
         sizes: how many different input sizes they had.
         difference: the first one, in words; None when every bit is equal.
         workspaces: measured, before and after; None where the reason is in `unmeasured`.
+        heap_growth: what the first run adds to the heap, before and after: the workspaces, and
+            what operators keep; None where malloc does not say.
         latency: ratios after/before over pairs of runs.
         cpu: the same for the time that all cores together worked, which other work on the
             machine shakes less.
@@ -52,6 +54,7 @@ class Trial:
     sizes: int
     difference: str | None
     workspaces: tuple[int | None, int | None]
+    heap_growth: tuple[int | None, int | None]
     unmeasured: str | None
     latency: Median
     cpu: Median
@@ -94,6 +97,11 @@ class Row:
         """After / before."""
         before, after = self.totals(version)
         return after / before
+
+    def heap_ratio(self, version: str) -> float | None:
+        """Growth of the heap in the first run, after / before."""
+        before, after = self.trials[version].heap_growth
+        return None if not before or after is None else max(after, 1) / before
 
     def workspaces(self, version: str) -> list[tuple[Prediction, int | None]]:
         """Predicted and measured workspaces, before and after."""

@@ -21,6 +21,10 @@ def render(
         parts += [
             f"## Memory on ExecuTorch {version}, in bytes",
             _memory(rows, version),
+            f"## Heap growth in the first run on ExecuTorch {version}, in bytes",
+            "The workspace, and the pointers to pixels that XNNPACK's operators keep; packed "
+            "weights are made before it.",
+            _heap(rows, version),
             f"## Outputs and latency on ExecuTorch {version}",
             _latency(rows, version),
             f"## XNNPACK workspace on ExecuTorch {version}, predicted and measured, in bytes",
@@ -76,6 +80,18 @@ def _memory(rows: Sequence[Row], version: str) -> str:
     mean = geometric_mean(row.ratio(version) for row in rows)
     body.append(["geometric mean", *[""] * 6, f"{mean:.3f}", ""])
     return table([*head, "ratio", "gap"], body)
+
+
+def _heap(rows: Sequence[Row], version: str) -> str:
+    body: list[Cells] = []
+    for row in rows:
+        sizes = (_count(size) for size in row.trials[version].heap_growth)
+        ratio = row.heap_ratio(version)
+        body.append((row.name, *sizes, NOT_MEASURED if ratio is None else f"{ratio:.3f}"))
+    known = (row.heap_ratio(version) for row in rows)
+    mean = geometric_mean(ratio for ratio in known if ratio is not None)
+    body.append(("geometric mean", "", "", f"{mean:.3f}"))
+    return table(("program", "before", "after", "ratio"), body)
 
 
 def _latency(rows: Sequence[Row], version: str) -> str:

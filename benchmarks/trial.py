@@ -37,6 +37,7 @@ def measure(program: ZooEntry, files: tuple[Path, Path], example: Path, budget: 
         sizes=_sizes(report, program),
         difference=_difference(report, rounds),
         workspaces=(stock.bytes, optimized.bytes),
+        heap_growth=(stock.heap_growth_bytes, optimized.heap_growth_bytes),
         unmeasured=_reason(stock, optimized),
         latency=_median_ratio([pair.wall for pair in pairs]),
         cpu=_median_ratio([pair.cpu for pair in pairs]),

@@ -36,7 +36,7 @@ from onearena.pte.container import PteFile
 from onearena.pte.schema import ExecutionPlan
 from onearena.results import Footprint
 from onearena.strip_search import strip_drafts
-from onearena.temp_planning import footprint_of, temp_notes
+from onearena.temp_planning import temp_notes
 from onearena.timeline.build import Timeline
 from onearena.verification.plan import verify_plan
 
@@ -55,35 +55,6 @@ class Candidate:
     def cost_bytes(self) -> int:
         """What it takes in all, with weights that are kept more than once."""
         return self.footprint.total_bytes + self.draft.weights_bytes
-
-
-def plan_method(
-    file: PteFile, analysed: Mapping[int, AnalysedMethod], position: int, options: Options
-) -> tuple[Candidate | None, tuple[str, ...]]:
-    """The best candidate that is smaller than the original, and what to say. With a memory map
-    the best one that fits, smaller or not.
-
-    Raises:
-        DoesNotFitError, UsageError: with a memory map, see :func:`plan_into`.
-    """
-    if options.memory_map is not None:
-        return plan_into(file, analysed, position, options, options.memory_map)
-    method = analysed[position]
-    before = footprint_of(method, options.target)
-    reason = why_not_planned(method.plan)
-    if reason is not None:
-        return None, (f"left as it was: {reason}",)
-    found = drafts(file, analysed, position, options)
-    # what stays closed is said whichever draft wins
-    notes = _closed_notes(max(found, key=lambda draft: len(draft.opened.closed)).opened)
-    best, failures = best_candidate(method, found, options)
-    notes += [f"no plan: {failure}" for failure in failures]
-    notes += temp_notes(method, options.target)
-    notes += pinned_notes((best.draft if best else found[0]).timeline)
-    if best is None or best.footprint.total_bytes >= before.total_bytes:
-        notes.append("keeps its plan: no smaller one was found")
-        return None, tuple(notes)
-    return best, (*notes, *_strip_notes(best.draft))
 
 
 def plan_into(
@@ -127,7 +98,7 @@ def plan_into(
         proven = all(isinstance(error, InfeasibleError) for _, error in failures)
         misfits = [find_misfit(task, options.time_limit_s, proven) for task, _ in failures]
         raise DoesNotFitError(label, memory_map, min(misfits, key=lambda misfit: misfit.rank))
-    notes = _closed_notes(max(found, key=lambda draft: len(draft.opened.closed)).opened)
+    notes = closed_notes(max(found, key=lambda draft: len(draft.opened.closed)).opened)
     notes += temp_notes(method, options.target)
     if best.draft.timeline.temp_buffer is not None and method.ethosu:
         notes.append("the NPU must reach the memory that the temp allocator lies in")
@@ -168,26 +139,33 @@ def why_not_planned(plan: ExecutionPlan) -> str | None:
 
 
 def best_candidate(
-    method: AnalysedMethod, found: Sequence[Draft], options: Options
+    method: AnalysedMethod,
+    found: Sequence[Draft],
+    options: Options,
+    solved: dict[int, Candidate] | None = None,
 ) -> tuple[Candidate | None, list[str]]:
     """The smallest of the drafts, planned, and why others have no plan.
 
     Args:
         found: the most promising first.
+        solved: by `id` of a draft that lives as long, what was planned before; gets what is
+            planned now.
 
     Raises:
         VerificationError: a plan is not valid.
     """
     best: Candidate | None = None
     failures: list[str] = []
+    known = {} if solved is None else solved
     for draft in found:
         if best is not None and draft.least_bytes >= best.cost_bytes:
             continue
         try:
-            candidate = solve(method, draft, options)
+            candidate = known.get(id(draft)) or solve(method, draft, options)
         except PlanError as error:
             failures.append(str(error))
             continue
+        known[id(draft)] = candidate
         if best is None or candidate.cost_bytes < best.cost_bytes:
             best = candidate
     return best, failures
@@ -197,14 +175,23 @@ def drafts(
     file: PteFile, analysed: Mapping[int, AnalysedMethod], position: int, options: Options
 ) -> list[Draft]:
     """What could be planned instead, the most promising first."""
+    stages = drafts_in_stages(file, analysed, position, options)
+    return sorted((d for found in stages for d in found), key=lambda d: d.least_bytes)
+
+
+def drafts_in_stages(
+    file: PteFile, analysed: Mapping[int, AnalysedMethod], position: int, options: Options
+) -> list[list[Draft]]:
+    """What could be planned instead: with calls closed, with calls opened, and then with more and
+    more of them in strips."""
     maker = Drafter(file, analysed, position, options)
-    result = [maker.closed()]
+    stages = [[maker.closed()]]
     if options.open_delegates:
         found = maker.opened({})
-        result += found
+        stages.append(found)
         if options.strips and options.memory_map is None:
-            result += strip_drafts(maker, best_of(found))
-    return sorted(result, key=lambda d: d.least_bytes)
+            stages += [[draft] for draft in strip_drafts(maker, best_of(found))]
+    return stages
 
 
 def solve(method: AnalysedMethod, draft: Draft, options: Options) -> Candidate:
@@ -224,7 +211,8 @@ def solve(method: AnalysedMethod, draft: Draft, options: Options) -> Candidate:
     return Candidate(draft, plan, solution, Footprint(arena_bytes(plan), draft.workspace_bytes))
 
 
-def _closed_notes(opened: OpenedMethod) -> list[str]:
+def closed_notes(opened: OpenedMethod) -> list[str]:
+    """Which calls stay closed, and why."""
     reasons: dict[str, list[int]] = {}
     for instruction, reason in opened.closed:
         reasons.setdefault(reason, []).append(instruction)
@@ -232,17 +220,6 @@ def _closed_notes(opened: OpenedMethod) -> list[str]:
         f"{len(where)} call{'s' if len(where) > 1 else ''} stay{'s' if len(where) == 1 else ''} "
         f"closed (first: instruction {where[0]}): {reason}"
         for reason, where in reasons.items()
-    ]
-
-
-def _strip_notes(draft: Draft) -> list[str]:
-    found = [p.strips for p in draft.opened.payloads.values() if p.strips and p.strips.pieces]
-    if not found:
-        return []
-    calls = f"{len(found)} call{'s' if len(found) > 1 else ''}"
-    return [
-        f"parts of {calls} run in strips of rows, with {draft.weights_bytes:,} B more of packed "
-        "weights in the heap; on other processors, check with `compare` that bits are equal"
     ]
 
 

@@ -16,7 +16,7 @@ from onearena.delegates.xnnpack.simplify_switches import (
 from onearena.delegates.xnnpack.strips import Region
 from onearena.delegates.xnnpack.work import graph_work
 from onearena.opening import OpenedMethod, called_delegates, open_method
-from onearena.options import Options
+from onearena.options import Options, Pointers
 from onearena.planners import lower_bound_bytes
 from onearena.program import (
     AnalysedMethod,
@@ -63,7 +63,8 @@ class Draft:
 def simplifications(options: Options) -> Simplifications:
     """How payloads are simplified before they are opened."""
     passes = ALL_SIMPLIFICATIONS if options.simplify else NO_SIMPLIFICATIONS
-    return replace(passes, transient_indirection=options.transient_indirection)
+    is_on = options.transient_indirection is Pointers.ON
+    return replace(passes, transient_indirection=is_on)
 
 
 class Drafter:

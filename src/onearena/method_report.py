@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from onearena.candidates import Candidate, pinned_notes
+from onearena.latency_guard import Choice
 from onearena.opening import delegate_calls
 from onearena.program import AnalysedMethod, arena_bytes, inner_values, unknown_backends
 from onearena.proving import proven_bounds
@@ -78,13 +79,12 @@ def _state_bytes(timeline: Timeline) -> int:
 
 def planned_report(
     method: AnalysedMethod,
-    best: Candidate | None,
-    notes: tuple[str, ...],
+    choice: Choice,
     record: Record | None,
     target: str | None,
 ) -> MethodReport:
     """A method with its plan; without one it stays as it was."""
-    before = inspect_method(method, record, target)
+    before, best, notes = inspect_method(method, record, target), choice.candidate, choice.notes
     if best is None:
         return replace(before, after=before.before, notes=notes)
     timeline = best.draft.timeline
@@ -107,6 +107,7 @@ def planned_report(
         notes=(*notes, *_region_notes(region), *_growth_notes(method, best, before.before)),
         memory_map=best.use,
         memory_bytes=_memory_bytes(best.plan),
+        latency=choice.latency,
     )
 
 

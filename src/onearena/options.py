@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from enum import StrEnum
 
+from onearena.errors import UsageError
 from onearena.memory_map import MemoryMap
+
+
+class Pointers(StrEnum):
+    """Whether opened calls make their tables of pointers to pixels in each run, in scratch, or
+    once, on the heap."""
+
+    AUTO = "auto"
+    """In scratch where that costs next to nothing in time and workspace."""
+    ON = "on"
+    OFF = "off"
 
 
 @dataclass(frozen=True)
@@ -23,10 +36,14 @@ class Options:
             are never whole. Not with a memory map.
         simplify: leave out copies, transposes and paddings inside opened calls that change nothing.
         in_place_kernels: let kernels write over operands where that is proven to be safe.
-        transient_indirection: opened calls make their tables of pointers to pixels in each run, in
-            their workspace, and keep none on the heap. Costs up to 5 % of the time.
-        max_latency: how much longer a run may take, as a ratio: strips compute some rows twice.
-            By a model of the work: measuring is up to the caller.
+        transient_indirection: where opened calls keep their tables of pointers to pixels; all of
+            them in scratch (on) cost up to 5 % of the time, and workspace.
+        max_latency: how much longer a run may take, as a ratio: strips compute some rows twice,
+            and pointers in scratch are made anew. By a model of the work, and measured if that is
+            asked for.
+        measure_latency: run the result beside the original on the installed ExecuTorch; what
+            makes it slower than `max_latency`, or changes a bit, is undone. Takes seconds, and
+            not on every machine it ends alike. Not with a target or a memory map.
     """
 
     open_delegates: bool = True
@@ -37,5 +54,23 @@ class Options:
     strips: bool = True
     simplify: bool = True
     in_place_kernels: bool = True
-    transient_indirection: bool = False
+    transient_indirection: Pointers = Pointers.AUTO
     max_latency: float = 1.02
+    measure_latency: bool = False
+
+
+def check_options(options: Options) -> None:
+    """Refuses options that make no sense.
+
+    Raises:
+        UsageError: the first one, in words.
+    """
+    if not 1 <= options.max_latency < math.inf:
+        raise UsageError(f"max_latency must be a ratio of at least 1, it is {options.max_latency}")
+    if not isinstance(options.transient_indirection, Pointers):
+        names = ", ".join(Pointers)
+        raise UsageError(
+            f"transient_indirection must be of {names}, it is {options.transient_indirection!r}"
+        )
+    if options.measure_latency and (options.target or options.memory_map):
+        raise UsageError("latency cannot be measured for a target or a memory map")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,17 +10,19 @@ from pathlib import Path
 
 from onearena import __version__
 from onearena.apply import NewMethod, rewrite_file
-from onearena.candidates import Candidate, plan_method
+from onearena.candidates import Candidate
+from onearena.choices import choose, choose_measured
 from onearena.cortex_m.check import check_target
 from onearena.delegates.ethosu.calls import read_delegates
 from onearena.delegates.xnnpack.opening import prepare
 from onearena.delegates.xnnpack.simplify_switches import Simplifications
 from onearena.drafts import simplifications
 from onearena.errors import AnalysisError, UsageError, VerificationError
+from onearena.latency import Measurer
 from onearena.memory_map.check import verify_regions
 from onearena.method_report import inspect_method, planned_report
 from onearena.opening import called_delegates
-from onearena.options import Options
+from onearena.options import Options, check_options
 from onearena.program import (
     AnalysedMethod,
     analyse_method,
@@ -97,6 +98,7 @@ def optimize(
     output: PathLike,
     options: Options | None = None,
     progress: Progress | None = None,
+    measurer: Measurer | None = None,
 ) -> ProgramReport:
     """Plans a program and all of its XNNPACK delegates in one arena, and writes the result.
 
@@ -104,16 +106,29 @@ def optimize(
     whose total would not become smaller keeps its plan; if none becomes smaller the output is
     a copy of the input.
 
+    Args:
+        measurer: with `options.measure_latency`, what runs programs (default: the installed
+            ExecuTorch).
+
     Raises:
         FormatError, UnsupportedError: the file cannot be read.
         AnalysisError: a method contradicts itself, or (`TargetMismatchError`) was exported for
             another core than `options.target`.
-        UsageError: the output cannot be written, or is the input; there is no such target.
+        UsageError: the output cannot be written, or is the input; there is no such target; an
+            option makes no sense.
+        RuntimeUnavailableError, ExecutionError: with `options.measure_latency`: the original
+            cannot be run here.
         VerificationError: the result is not safe; nothing was written.
     """
     options = options or Options()
-    if not 1 <= options.max_latency < math.inf:
-        raise UsageError(f"max_latency must be a ratio of at least 1, it is {options.max_latency}")
+    check_options(options)
+    if not options.measure_latency:
+        measurer = None
+    elif measurer is None:
+        # only those who measure need what runs programs
+        from onearena.runtime.pace import StockMeasurer
+
+        measurer = StockMeasurer(progress)
     tell = progress or (lambda _: None)
     with open_pte(path) as file:
         tell("reading")
@@ -129,33 +144,46 @@ def optimize(
             note = "already optimized by this version; copied as it is"
             return _copy(file, output, methods, reports, note)
         try:
-            return _optimize(file, output, options, record, tell)
+            return _optimize(file, output, options, record, tell, measurer)
         except VerificationError as error:
             if not options.strips:
                 raise
             # a fault of ours, and no reason to leave the user without a plan
-            plain = _optimize(file, output, replace(options, strips=False), record, tell)
+            plain = _optimize(file, output, replace(options, strips=False), record, tell, measurer)
             return replace(plain, notes=(*plain.notes, f"without strips: {error}"))
 
 
 def _optimize(
-    file: PteFile, output: PathLike, options: Options, record: Record | None, tell: Progress
+    file: PteFile,
+    output: PathLike,
+    options: Options,
+    record: Record | None,
+    tell: Progress,
+    measurer: Measurer | None,
 ) -> ProgramReport:
     plans = file.program.execution_plan or ()
     analysed = {k: analyse_method(file, plan) for k, plan in enumerate(plans)}
-    reports: list[MethodReport] = []
-    chosen: dict[int, Candidate] = {}
-    for position, method in analysed.items():
-        tell(f"planning {method.plan.name}")
-        best, notes = plan_method(file, analysed, position, options)
-        reports.append(planned_report(method, best, notes, record, options.target))
-        if best is not None:
-            chosen[position] = best
+
+    def write(candidates: Mapping[int, Candidate], to: PathLike) -> tuple[int, Sequence[Violation]]:
+        return write_planned(file, to, analysed, candidates, options)
+
+    if measurer is None:
+        choices = choose(file, analysed, options, tell)
+    else:
+        target = output_path(output)
+        choices = choose_measured(file, analysed, options, measurer, write, target, tell)
+    reports = [
+        planned_report(analysed[position], choice, record, options.target)
+        for position, choice in choices.items()
+    ]
+    chosen = {k: choice.candidate for k, choice in choices.items() if choice.candidate is not None}
     if not chosen:
-        note = "no plan is smaller; copied as it is"
+        is_undone = any(choice.is_undone for choice in choices.values())
+        what = "no plan is left that is smaller" if is_undone else "no plan is smaller"
+        note = f"{what}; copied as it is"
         return _copy(file, output, analysed.values(), reports, note)
     tell("writing and verifying")
-    size, known = write_planned(file, output, analysed, chosen, options)
+    size, known = write(chosen, output)
     before, notes = file.source.size_bytes, _unsafe_notes(known)
     return ProgramReport(file.path, os.fspath(output), tuple(reports), before, size, True, notes)
 

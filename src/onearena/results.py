@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from onearena.latency import Latency
 from onearena.memory_map.use import MapUse
 from onearena.verification.violation import Violation
 
@@ -107,6 +108,7 @@ class MethodReport:
         memory_map: the regions it was planned into; None without a map.
         memory_bytes: of a method that has several memories, the size by memory_id.
         region_names: by memory_id, what the file's record calls them.
+        latency: how long a run takes after `optimize`; None when the method keeps its plan.
     """
 
     name: str
@@ -126,6 +128,7 @@ class MethodReport:
     memory_map: MapUse | None = None
     memory_bytes: Mapping[int, int] = field(default_factory=dict)
     region_names: Mapping[int, str] = field(default_factory=dict)
+    latency: Latency | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The stable keys of the command line's JSON."""
@@ -151,6 +154,8 @@ class MethodReport:
             result["memory_bytes"] = {str(k): size for k, size in self.memory_bytes.items()}
         if self.region_names:
             result["region_names"] = {str(k): name for k, name in self.region_names.items()}
+        if self.latency is not None:
+            result["latency"] = self.latency.to_json()
         return result
 
 

@@ -11,6 +11,7 @@ from onearena.drafts import Draft
 from onearena.errors import PlanError
 from onearena.options import Options
 from onearena.planners import plan as plan_problem
+from onearena.pointers import pointers_in_scratch
 from onearena.problem import Problem
 from onearena.program import AnalysedMethod
 from onearena.pte.container import PteFile
@@ -81,4 +82,6 @@ def find_ground(
     if best is None:
         return failures[-1]
     before = footprint_of(method, options.target)
+    moved = pointers_in_scratch(best, method, options, before.total_bytes - 1)
+    best = moved.candidate if moved is not None else best
     return Ground(method, before, best.draft, best, options)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onearena.cli.arguments import add_time_limit
 from onearena.cli.output import Progress, print_json
-from onearena.options import Options
+from onearena.errors import ExecutionError, RuntimeUnavailableError
+from onearena.options import Options, Pointers
+
+if TYPE_CHECKING:
+    from onearena.results import ProgramReport
 
 
 def add_parser(subparsers: Any) -> None:
@@ -46,17 +51,26 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--transient-indirection",
-        action="store_true",
-        help="convolutions make their tables of pointers in each run and keep none on the heap: "
-        "most of the heap that a first run takes, for up to 5%% of the time",
+        choices=[choice.value for choice in Pointers],
+        default=Options.transient_indirection.value,
+        help="whether convolutions make their tables of pointers in each run and keep none on the "
+        "heap: most of the heap that a first run takes, for up to 5%% of the time when all do "
+        "(default: %(default)s, those where it costs next to nothing)",
     )
     parser.add_argument(
         "--max-latency",
         type=float,
-        default=Options.max_latency,
         metavar="RATIO",
-        help="how much longer a run may take for the sake of memory, by a model of the work "
-        "(default: %(default)s; 1 for no rows computed twice)",
+        help="how much longer a run may take for the sake of memory (default: "
+        f"{Options.max_latency:g}; 1 for no rows computed twice)",
+    )
+    parser.add_argument(
+        "--measure-latency",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="run the result beside the original on the installed ExecuTorch, and undo what makes "
+        "it too slow or changes a bit (default: when --max-latency is given and ExecuTorch is "
+        "there; else --max-latency is by a model of the work)",
     )
     parser.add_argument(
         "--target",
@@ -83,7 +97,6 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     from onearena.memory_map import parse_memory_map
     from onearena.memory_map.misfit import DoesNotFitError
-    from onearena.pipeline import optimize
     from onearena.report.compared_page import write_compared
     from onearena.report.plain import plain
     from onearena.report.text import program_text
@@ -99,12 +112,13 @@ def run(args: argparse.Namespace) -> int:
         strips=not args.no_strips,
         simplify=not args.no_simplify,
         in_place_kernels=not args.no_in_place,
-        transient_indirection=args.transient_indirection,
-        max_latency=args.max_latency,
+        transient_indirection=Pointers(args.transient_indirection),
+        max_latency=Options.max_latency if args.max_latency is None else args.max_latency,
+        measure_latency=bool(args.measure_latency),
     )
     try:
         page = _page(args)
-        report = optimize(args.program, args.output, options, progress)
+        report = _optimized(args, options, progress)
         if page is not None:
             progress("reporting")
             write_compared(args.program, args.output, page)
@@ -121,6 +135,22 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(program_text(report))
     return 0
+
+
+def _optimized(args: argparse.Namespace, options: Options, progress: Progress) -> ProgramReport:
+    """With `--max-latency` alone, measures where that is possible, and says it where it is not."""
+    from onearena.pipeline import optimize
+
+    applies = not options.target and options.memory_map is None
+    if args.max_latency is None or args.measure_latency is not None or not applies:
+        return optimize(args.program, args.output, options, progress)
+    try:
+        measuring = replace(options, measure_latency=True)
+        return optimize(args.program, args.output, measuring, progress)
+    except (RuntimeUnavailableError, ExecutionError) as error:
+        report = optimize(args.program, args.output, options, progress)
+        note = f"--max-latency is by a model of the work; it could not be measured: {error}"
+        return replace(report, notes=(*report.notes, note))
 
 
 def _page(args: argparse.Namespace) -> Path | None:

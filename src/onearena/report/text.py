@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from onearena.latency import Basis, Latency
 from onearena.memory_map.use import MapUse
 from onearena.report.plain import plain
 from onearena.results import Footprint, MethodReport, Peak, ProgramReport, VerifyReport
@@ -93,6 +94,8 @@ def _method_lines(method: MethodReport) -> Iterable[str]:
         + (f";  state {method.state_bytes:,} B" if method.state_bytes else "")
         + (f";  pinned values {method.pinned_values}" if method.pinned_values else "")
     )
+    if method.latency is not None:
+        yield f"  latency  {_latency(method.latency)}"
     if method.peak is not None:
         yield from _peak_lines(method.peak)
     for note in method.notes:
@@ -143,6 +146,15 @@ def _region_lines(use: MapUse) -> Iterable[str]:
     yield _indent(table(rows))
     proof = "proven least" if use.is_cheapest else f"at least {use.access_cost_bound:,}"
     yield f"  cost of the accesses  {use.access_cost:,}  ({proof}, gap {use.gap:.2%})"
+
+
+def _latency(found: Latency) -> str:
+    if found.basis is Basis.MODEL:
+        return f"{found.ratio:.3f} of before, by a model of the work"
+    return (
+        f"{found.ratio:.3f} of before, measured here ({found.low:.3f} to {found.high:.3f}, "
+        f"{found.pairs} pairs of runs)"
+    )
 
 
 def _peak_lines(peak: Peak) -> Iterable[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,17 @@ _KERNEL_LIBRARIES = {
     "preprocess": "extension/llm/custom_ops/*custom_ops_aot_lib.*",
 }
 """Operator namespace → where in the executorch package the library with its kernels is."""
+
+
+def check_installed() -> None:
+    """Says at once, without loading it, that there is no runtime.
+
+    Raises:
+        RuntimeUnavailableError: something is not installed.
+    """
+    for name, product in (("torch", "PyTorch"), ("executorch", "ExecuTorch")):
+        if importlib.util.find_spec(name) is None:
+            raise RuntimeUnavailableError(f"running programs needs {product}; {_HINT}")
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import time
 from collections.abc import Iterator, Mapping
@@ -12,28 +13,37 @@ from typing import Any
 from onearena.pte import open_pte
 from onearena.runtime.bits import Difference, compare_outputs, merge
 from onearena.runtime.inputplan import InputPlan, InputSource, MethodFacts
+from onearena.runtime.ratios import NORMAL_99, median
 from onearena.runtime.session import Session
 from onearena.runtime.signature import select_plans
 from onearena.runtime.worker import Desk
 
 _TIMED_SECONDS = 3.0
 _MIN_PAIRS, _MAX_PAIRS = 8, 60  # even: each side goes first as often as the other
+_DECIDING_SECONDS = 10.0
+_MOST_DECIDING_PAIRS = 1024
 
 
 def compare_job(job: dict[str, Any], desk: Desk) -> dict[str, Any]:
-    """The job `compare`: paths, plans, runs, measure → what each method did on both sides."""
+    """The job `compare`: paths, plans, runs, measure → what each method did on both sides.
+
+    With a `limit` more pairs are timed until it is clear on which side of it the ratio lies; with
+    `b_first` the second program is loaded first.
+    """
     plans = [InputPlan.from_json(plan) for plan in job["plans"]]
     facts = _facts(job["a"], plans)
     # Methods of one program share its arenas: with state in them, each needs arenas of its own.
     groups = [[p] for p in plans] if any(p.is_stateful for p in plans) else [plans]
     results: list[dict[str, Any]] = []
     for group in groups:
-        with _pair(job["a"], job["b"], desk) as pair:
+        with _pair(job["a"], job["b"], desk, b_first=job.get("b_first", False)) as pair:
             for plan in group:
                 source = InputSource(facts[plan.method], plan)
                 trial = _Trial(pair, plan.method, source)
                 trial.compare(job["runs"])
-                if job["measure"]:
+                if job.get("limit") is not None:
+                    trial.time_against(job["limit"])
+                elif job["measure"]:
                     trial.time()
                 results.append(trial.result(job["runs"], plan))
     return {"methods": results}
@@ -66,13 +76,14 @@ class _Pair:
 
 
 @contextmanager
-def _pair(a: str, b: str, desk: Desk) -> Iterator[_Pair]:
+def _pair(a: str, b: str, desk: Desk, *, b_first: bool) -> Iterator[_Pair]:
+    sides = [("a", a), ("b", b)]
     with ExitStack() as stack:
-        desk.note(f"{a}: loading", "a")
-        session_a = stack.enter_context(Session(a, desk.log("a")))
-        desk.note(f"{b}: loading", "b")
-        session_b = stack.enter_context(Session(b, desk.log("b")))
-        yield _Pair(session_a, session_b, desk)
+        sessions: dict[str, Session] = {}
+        for name, path in reversed(sides) if b_first else sides:
+            desk.note(f"{path}: loading", name)
+            sessions[name] = stack.enter_context(Session(path, desk.log(name)))
+        yield _Pair(sessions["a"], sessions["b"], desk)
 
 
 @dataclass
@@ -101,19 +112,40 @@ class _Trial:
 
     def time(self) -> None:
         """Pairs of runs at the largest sizes; the comparison has warmed both sides up."""
+        deadline = time.perf_counter() + _TIMED_SECONDS
+        for count in self._timed_pairs():
+            enough = count >= _MIN_PAIRS and count % 2 == 0
+            if count >= _MAX_PAIRS or (enough and time.perf_counter() > deadline):
+                return
+
+    def time_against(self, limit: float) -> None:
+        """Until the median ratio is above or below `limit` for sure, or there is no more time.
+
+        Sure is looked for at 8, 16, 32, ... pairs only: who looks all the time finds what he
+        looks for.
+        """
+        deadline = time.perf_counter() + _DECIDING_SECONDS
+        look = _MIN_PAIRS
+        for count in self._timed_pairs():
+            late = count >= _MIN_PAIRS and time.perf_counter() > deadline
+            if count >= _MOST_DECIDING_PAIRS or (late and count % 2 == 0):
+                return
+            if count == look:
+                look *= 2
+                found = median([b / a for a, b in self.seconds], NORMAL_99)
+                if found.low > limit or found.high <= limit:
+                    return
+
+    def _timed_pairs(self) -> Iterator[int]:
+        """Times one pair more at the largest sizes; how many there are."""
         inputs = self.source.inputs(0), self.source.inputs(0)
         self.seconds = []
         self.pair.run(self.method, inputs, "warm-up", b_first=False)
-        deadline = time.perf_counter() + _TIMED_SECONDS
-        while len(self.seconds) < _MAX_PAIRS:
-            enough = len(self.seconds) >= _MIN_PAIRS and len(self.seconds) % 2 == 0
-            if enough and time.perf_counter() > deadline:
-                break
-            b_first = len(self.seconds) % 2 == 1
-            *_, a, b = self.pair.run(
-                self.method, inputs, f"timed pair {len(self.seconds)}", b_first=b_first
-            )
+        for number in itertools.count():
+            b_first = number % 2 == 1
+            *_, a, b = self.pair.run(self.method, inputs, f"timed pair {number}", b_first=b_first)
             self.seconds.append((a, b))
+            yield number + 1
 
     def result(self, runs: int, plan: InputPlan) -> dict[str, Any]:
         """As a JSON object. A first run warms up: without others its time says nothing."""
@@ -130,6 +162,7 @@ class _Trial:
             "latency_ratio_best": min(b for _, b in pairs) / min(a for a, _ in pairs),
             "latency_s": [statistics.median(times) for times in zip(*pairs, strict=True)],
             "latency_pairs": len(pairs),
+            "latency_ratios": [b / a for a, b in pairs],
             "sizes": list(sizes),
             "outputs": self.outputs,
             "is_stateful": plan.is_stateful,

@@ -25,6 +25,9 @@ _ROW_WISE = (
     *(x.XNNConcatenate2, x.XNNConcatenate3, x.XNNConcatenate4, x.XNNConcatenate5),
     *(x.XNNStaticReshape, x.XNNStaticTranspose, x.XNNStaticSlice),
 )
+_WITH_POINTERS = (x.XNNConv2d, x.XNNDepthwiseConv2d, x.XNNStaticResizeBilinear2D)
+_TRANSIENT_POINTERS = 0x20
+"""A flag of these (`xnnpack.h`): where their pointers to pixels are kept, and not to which."""
 _BY_ROWS = frozenset({"padding_top", "padding_bottom", "new_shape", "sizes"})
 """Parameters that may be others in a strip; each is checked with the rows."""
 
@@ -309,8 +312,14 @@ def _parameters(node: Node, without: frozenset[str]) -> tuple[Any, ...]:
     union = node.xnode.xnode_union
     assert is_dataclass(union)
     own = tuple(
-        getattr(union, member.name)
+        _parameter(union, member.name)
         for member in fields(union)
         if not member.name.endswith("_id") and member.name not in without
     )
     return type(union), node.xnode.output_min_max, own
+
+
+def _parameter(union: Any, name: str) -> Any:
+    value = getattr(union, name)
+    is_pointers = name == "flags" and isinstance(union, _WITH_POINTERS)
+    return value & ~_TRANSIENT_POINTERS if is_pointers else value

@@ -24,21 +24,30 @@ TRANSIENT_INDIRECTION = 0x20
 """XNN_FLAG_TRANSIENT_INDIRECTION_BUFFER."""
 
 
-def with_transient_indirection(graph: Graph, what: str) -> tuple[Graph, int]:
+def with_transient_indirection(
+    graph: Graph, what: str, only: frozenset[int] | None = None
+) -> tuple[Graph, int]:
     """The graph with the flag on every node that knows it, and how many had it not before.
 
     Results are the same bit for bit: the same pointers lead to the same pixels.
+
+    Args:
+        only: of these nodes, by index.
 
     Raises:
         FormatError: the graph contradicts itself.
     """
     flagged = {
-        n.index for n in graph.nodes if _has_pointers(n) and not _flags(n) & TRANSIENT_INDIRECTION
+        n.index for n in graph.nodes if (only is None or n.index in only) and _is_unflagged(n)
     }
     if not flagged:
         return graph, 0
     xnodes = tuple(_flagged(n) if n.index in flagged else n.xnode for n in graph.nodes)
     return index_graph(replace(graph.source, xnodes=xnodes), what), len(flagged)
+
+
+def _is_unflagged(node: Node) -> bool:
+    return _has_pointers(node) and not _flags(node) & TRANSIENT_INDIRECTION
 
 
 def _has_pointers(node: Node) -> bool:

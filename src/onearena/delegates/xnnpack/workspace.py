@@ -24,6 +24,7 @@ from onearena.delegates.xnnpack.stock_rewrites import (
 )
 from onearena.delegates.xnnpack.stock_tables import fuse_tables
 from onearena.delegates.xnnpack.workspace_scratch import (
+    TRANSIENT_OPERATORS,
     indirection_heap_bytes,
     round_up,
     scratch_bytes,
@@ -89,6 +90,22 @@ def indirection_bytes(graph: XNNGraph, target: Target = X86_64_AVX512) -> int:
     stock = stock_graph(graph, target)
     nodes = (node for node in stock.nodes if node is not None)
     return sum(indirection_heap_bytes(stock, node, target) for node in nodes)
+
+
+def pointer_tables(graph: XNNGraph, target: Target = X86_64_AVX512) -> dict[int, int]:
+    """By node, the bytes of pointers that a flag could move from the heap into scratch.
+
+    Raises:
+        FormatError: the graph is malformed.
+    """
+    stock = stock_graph(graph, target)
+    found: dict[int, int] = {}
+    for node in stock.nodes:
+        if node is not None and node.op in TRANSIENT_OPERATORS:
+            size_bytes = indirection_heap_bytes(stock, node, target)
+            if size_bytes:
+                found[node.source.index] = size_bytes
+    return found
 
 
 def _scratch_blocks(stock: StockGraph, target: Target) -> list[Block]:

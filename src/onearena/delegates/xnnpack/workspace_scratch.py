@@ -29,6 +29,10 @@ _DEPTHWISE_TILES = (3, 4, 9, 25)
 _INT8_DEPTHWISE_TILES = (3, 9, 25)
 
 
+TRANSIENT_OPERATORS = frozenset({Op.CONVOLUTION, Op.DEPTHWISE_CONVOLUTION, Op.RESIZE_BILINEAR})
+"""Operators that take `TRANSIENT_INDIRECTION`."""
+
+
 def scratch_bytes(graph: StockGraph, node: StockNode, target: Target) -> int:
     """Scratch of one node, not rounded up."""
     match node.op:
@@ -38,7 +42,7 @@ def scratch_bytes(graph: StockGraph, node: StockNode, target: Target) -> int:
             return _batch_matrix_multiply(graph, node, target)
         case Op.MEAN | Op.MEAN_SQUARED:
             return _mean(graph, node)
-        case Op.CONVOLUTION | Op.DEPTHWISE_CONVOLUTION | Op.RESIZE_BILINEAR:
+        case op if op in TRANSIENT_OPERATORS:
             is_transient = bool(node.flags & TRANSIENT_INDIRECTION)
             return _indirection(graph, node, target) if is_transient else 0
         case _:
@@ -50,7 +54,7 @@ def indirection_heap_bytes(graph: StockGraph, node: StockNode, target: Target) -
     if node.flags & TRANSIENT_INDIRECTION:
         return 0
     match node.op:
-        case Op.CONVOLUTION | Op.DEPTHWISE_CONVOLUTION | Op.RESIZE_BILINEAR:
+        case op if op in TRANSIENT_OPERATORS:
             return _indirection(graph, node, target)
         case Op.MAX_POOLING:
             return _pooling_indirection(graph, node, target)
