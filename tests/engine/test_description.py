@@ -13,7 +13,7 @@ from onearena.engine.native import native_module
 from onearena.errors import FormatError, OnearenaError, UnsupportedError
 from onearena.flatbuf.data import ByteSource
 from onearena.program import analyse_method
-from onearena.pte import open_pte
+from onearena.pte import PteFile, open_pte
 from onearena.pte.reader import read_pte
 from onearena.pte.schema import DelegateCall, KernelCall, Tensor
 from onearena.pte.tensors import tensor_bytes
@@ -130,14 +130,19 @@ def test_corrupt_programs_are_refused_or_described() -> None:
         try:
             with read_pte(ByteSource.from_bytes(data, "mutated.pte")) as file:
                 description = describe(file)
+                has_small_arenas = _has_small_arenas(file)
         except OnearenaError:
             continue
-        try:
+        if has_small_arenas:
             check(description, len(data))
-        except FormatError as error:  # the file's fault, see the next test
-            assert "impossible arena" in str(error)
         described_count += 1
     assert described_count > 50
+
+
+def _has_small_arenas(file: PteFile) -> bool:
+    """False when it has arenas that the runtime refuses, see the next test."""
+    plans = file.program.execution_plan or ()
+    return all(size < 1 << 48 for plan in plans for size in plan.non_const_buffer_sizes or ())
 
 
 def test_sizes_at_the_edge_are_refused(tmp_path: Path) -> None:
