@@ -20,8 +20,8 @@ from tests.cases.editing import edited
 from tests.cases.forced_strips import force_strips
 from tests.cases.lowering import lower, quantized, quiet, xnnpack, xnnpack_per_op
 from tests.cases.quick_export import kept_facts
-from tests.cases.random_cases import Case, calls_of, configuration, dynamic_shapes
-from tests.cases.random_graphs import Network
+from tests.cases.random_cases import Case, Variant, calls_of, configuration, dynamic_shapes
+from tests.cases.random_graphs import Graph, Network, Step
 from tests.cases.running import Outputs, difference, play, random_calls
 
 FAULTS = 4
@@ -68,28 +68,36 @@ def build(case: Case, directory: Path) -> Path:
     path = directory / f"stock-{name}.pte"
     if not path.exists():
         try:
-            content = _exported(case)
+            with kept_facts():
+                content = exported(case.graph, case.variant)
         except Exception as error:  # whatever it is, the exporter is not what we test
             raise UnusableError(f"export: {type(error).__name__}") from error
         path.write_bytes(content)
     return path
 
 
-def _exported(case: Case) -> bytes:
-    variant = case.variant
+def exported(graph: Graph, variant: Variant) -> bytes:
+    """The program of a graph."""
+    case = Case(graph, variant)
+    with quiet():
+        net: Any = Network(graph)
+    if variant.int8:
+        (call,) = random_calls(*case.inputs, runs=1, seed=graph.seed)
+        net = quantized(net, call.inputs, dynamic=variant.int8 == "dynamic")
+    return lower(
+        net,
+        case.inputs,
+        dynamic=dynamic_shapes(case),
+        partitioners=xnnpack_per_op if variant.per_op else xnnpack,
+        config=configuration(variant),
+    )
+
+
+def warm_up() -> None:
+    """Lets children, forked from this process, know what exporting finds out the first time."""
+    graph = Graph(0, ((1, 2, 4, 4),), (Step("relu", (0,)),), (1,))
     with kept_facts():
-        with quiet():
-            net: Any = Network(case.graph)
-        if variant.int8:
-            (call,) = random_calls(*case.inputs, runs=1, seed=case.graph.seed)
-            net = quantized(net, call.inputs, dynamic=variant.int8 == "dynamic")
-        return lower(
-            net,
-            case.inputs,
-            dynamic=dynamic_shapes(case),
-            partitioners=xnnpack_per_op if variant.per_op else xnnpack,
-            config=configuration(variant),
-        )
+        exported(graph, Variant(int8="static"))
 
 
 def examine(case: Case, directory: Path, note: Note = lambda _: None) -> Outcome:

@@ -92,7 +92,7 @@ def draw_graph(seed: int, *, int8: bool = False, dynamic: bool = False, batch: i
     ]
     names += [name for name in names if "conv" in name] * 2
     drawn = _Drawing(rng, seed, inputs, names)
-    for _ in range(rng.randint(3, 13)):
+    for _ in range(rng.choice([rng.randint(2, 6), rng.randint(6, 13)])):
         drawn.add_step()
     return drawn.finished()
 

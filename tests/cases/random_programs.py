@@ -25,8 +25,9 @@ from typing import Any
 import torch
 
 from tests.cases.random_cases import Case, case_of, draw_case, text_of
-from tests.cases.random_checks import FindingError, UnusableError, examine
+from tests.cases.random_checks import FindingError, UnusableError, examine, warm_up
 from tests.cases.random_shrinking import shrunk
+from tests.cases.sabotage import SABOTAGES
 
 SETTINGS = 2
 """Draws of switches for each program."""
@@ -48,6 +49,7 @@ class Summary:
         verdicts: of pairs of program and switches: fine, unusable, finding.
         programs: hashes of the exported graphs, with how they were exported, that ran.
         counts: sums of what `Outcome` counts.
+        reasons: why cases are unusable.
         operations: in how many of these programs each operation occurs.
         switches: with how many pairs each switch was not as by default.
         findings: kind, text and (where it was shrunk) the case.
@@ -56,6 +58,7 @@ class Summary:
     verdicts: Counter[str] = field(default_factory=Counter)
     programs: set[str] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
     operations: Counter[str] = field(default_factory=Counter)
     switches: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
@@ -65,6 +68,8 @@ class Summary:
     def add(self, entry: Entry) -> None:
         """Counts the verdict of a case."""
         self.verdicts[entry["verdict"]] += 1
+        if entry["verdict"] == "unusable":
+            self.reasons[entry["what"]] += 1
         if entry["verdict"] != "fine":
             return
         if entry["program"] not in self.programs:
@@ -84,6 +89,7 @@ class Summary:
             f"{counts['smaller']} came out smaller; {pairs - counts['fits']} memory maps were too "
             f"small; {counts['pieces']} pieces in forced strips; {counts['faults']} faults "
             f"planted, {counts['noticed']} noticed, the others made no difference",
+            "unusable: " + (_listed(self.reasons) or "none"),
             "operations: " + _listed(self.operations),
             "switches: " + _listed(self.switches),
         ]
@@ -98,19 +104,19 @@ def _listed(counter: Counter[str]) -> str:
 
 def _examine_many(cases: list[tuple[int, int]], directory: Path, check: Check) -> None:
     """Every verdict is a line of `verdicts.jsonl`."""
-    useless: set[int] = set()
+    useless: dict[int, str] = {}
     seed_before = -1
     for seed, number in cases:
         if seed != seed_before:
             _remove_programs(directory)
         seed_before = seed
         if seed in useless:
-            _write(directory, seed=seed, number=number, verdict="unusable", what="as before")
+            _write(directory, seed=seed, number=number, verdict="unusable", what=useless[seed])
             continue
         case = draw_case(seed, number)
         entry = judge(case, directory, check, seed=seed, number=number)
         if entry["verdict"] == "unusable":
-            useless.add(seed)
+            useless[seed] = entry["what"]
 
 
 def judge(case: Case, directory: Path, check: Check, **known: Any) -> Entry:
@@ -303,11 +309,17 @@ def main() -> int:
     )
     parser.add_argument("--minutes", type=float, help="stop after so long")
     parser.add_argument("--case", help="examine this case only, as it was printed")
+    parser.add_argument(
+        "--sabotage", choices=SABOTAGES, help="make `optimize` or `verify` wrong: does it show?"
+    )
     parser.add_argument("--json", type=Path, help="write the verdicts' numbers here")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if options.sabotage is not None:
+        SABOTAGES[options.sabotage]()
     if options.case is not None:
         return _repeat(case_of(options.case))
+    warm_up()
     pairs = [
         (seed, number)
         for seed in range(options.seed, options.seed + options.count)
