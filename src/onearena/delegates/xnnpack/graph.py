@@ -13,6 +13,7 @@ from onearena.delegates.xnnpack.schema import (
     Datatype,
     NodeUnion,
     PerTensorQuant,
+    PerTokenDynamicQuant,
     XNNConcatenate2,
     XNNConcatenate3,
     XNNConcatenate4,
@@ -46,12 +47,18 @@ ELEMENT_BYTES: Mapping[int, int] = {
 
 @dataclass(frozen=True)
 class Value:
-    """One tensor of the graph. `size_bytes` is None when the type has no simple size."""
+    """One tensor of the graph. `size_bytes` is None when the type has no simple size.
+
+    Attributes:
+        scaled_dims: of a dynamically quantized tensor, how many trailing dimensions get one scale
+            together, computed from all of their elements in each run; else 0.
+    """
 
     id: int
     tensor: XNNTensorValue
     per_tensor_quantized: bool
     is_quantized: bool
+    scaled_dims: int = 0
 
     @property
     def dims(self) -> tuple[int, ...]:
@@ -185,10 +192,9 @@ def _value(xvalue: XValue, position: int, what: str) -> Value:
         raise FormatError(f"{what}: XNNPACK value #{position} has no tensor")
     union = xvalue.xvalue_union
     quantized = isinstance(union, XNNQuantizedTensorValue)
-    per_tensor = isinstance(union, XNNQuantizedTensorValue) and isinstance(
-        union.quant_params, PerTensorQuant
-    )
-    return Value(tensor.id_out, tensor, per_tensor, quantized)
+    quant = union.quant_params if isinstance(union, XNNQuantizedTensorValue) else None
+    scaled = quant.num_nonbatch_dims if isinstance(quant, PerTokenDynamicQuant) else 0
+    return Value(tensor.id_out, tensor, isinstance(quant, PerTensorQuant), quantized, scaled)
 
 
 def _node(index: int, xnode: XNode, what: str) -> Node:
