@@ -32,7 +32,7 @@ from tests.cases.sabotage import SABOTAGES
 SETTINGS = 2
 """Draws of switches for each program."""
 _BATCH = 60
-_SILENCE_S = 300.0
+_SILENCE_S = 900.0
 """A child that says nothing for so long hangs."""
 _SHRUNK_PER_KIND = 2
 _MODULE = "tests.cases.random_programs"
