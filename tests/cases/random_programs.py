@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ class Summary:
             f"{self.verdicts['finding']} findings; {self.verdicts['unusable']} pairs that the "
             f"exporter or the stock runtime refuses; {self.seconds:.0f} s, "
             f"{self.cpu_seconds:.0f} s of a processor",
-            f"{counts['smaller']} came out smaller; {pairs - counts['fits']} memory maps were too "
+            f"{counts['smaller']} came out smaller; {self.verdicts['fine'] - counts['fits']} memory maps were too "
             f"small; {counts['pieces']} pieces in forced strips; {counts['faults']} faults "
             f"planted, {counts['noticed']} noticed, the others made no difference",
             "unusable: " + (_listed(self.reasons) or "none"),
@@ -165,7 +166,7 @@ def _write(directory: Path, **entry: Any) -> None:
 # -- in the parent ------------------------------------------------------------------------
 
 
-def in_child(work: Callable[[], None], directory: Path) -> int:
+def in_child(work: Callable[[], object], directory: Path) -> int:
     """Forks; returns the exit code, negative for a signal, that of SIGKILL when it hangs."""
     child = multiprocessing.get_context("fork").Process(target=_quietly, args=(work,))
     child.start()
@@ -185,7 +186,7 @@ def _cpu_seconds() -> float:
     return spent.user + spent.system + spent.children_user + spent.children_system
 
 
-def _quietly(work: Callable[[], None]) -> None:
+def _quietly(work: Callable[[], object]) -> None:
     """The exporter and the runtime print a lot."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)
@@ -220,7 +221,7 @@ def run_many(
         batch = cases[position : position + _BATCH]
         with tempfile.TemporaryDirectory(prefix="onearena-random-") as name:
             directory = Path(name)
-            code = in_child(lambda b=batch, d=directory: _examine_many(b, d, check), directory)
+            code = in_child(partial(_examine_many, batch, directory, check), directory)
             entries = entries_of(directory)
         done = [entry for entry in entries if "verdict" in entry]
         position += len(done)
@@ -285,7 +286,7 @@ def shrink_finding(case: Case, kind: str, check: Check = examine) -> Case:
 
         def fails(candidate: Case) -> bool:
             (directory / "verdicts.jsonl").unlink(missing_ok=True)
-            code = in_child(lambda: judge(candidate, directory, check) and None, directory)
+            code = in_child(partial(judge, candidate, directory, check), directory)
             entries = entries_of(directory)
             if code != 0:
                 entry = _death([(0, 0)], [], entries, code)
