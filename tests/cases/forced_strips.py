@@ -22,8 +22,11 @@ _ATTEMPTS = 30
 OPTIONS = Options(time_limit_s=0.05)
 
 
-def force_strips(source: Path, target: Path, rng: random.Random) -> int:
+def force_strips(source: Path, target: Path, rng: random.Random, options: Options = OPTIONS) -> int:
     """Writes `source` to `target` with random regions of its first method in strips.
+
+    Args:
+        options: how it is simplified, opened and planned.
 
     Returns:
         The number of new pieces; 0, and nothing written, when nothing can run in strips.
@@ -31,21 +34,24 @@ def force_strips(source: Path, target: Path, rng: random.Random) -> int:
     with open_pte(source) as file:
         plans = file.program.execution_plan or ()
         analysed = {k: analyse_method(file, plan) for k, plan in enumerate(plans)}
-        draft = _draft(file, analysed, rng)
+        draft = _draft(file, analysed, rng, options)
         if draft is None:
             return 0
         try:
-            candidate = solve(analysed[0], draft, OPTIONS)
+            candidate = solve(analysed[0], draft, options)
         except PlanError:
             return 0  # something pinned lies in the way
-        write_planned(file, target, analysed, {0: candidate}, OPTIONS)
+        write_planned(file, target, analysed, {0: candidate}, options)
         return len(draft.opened.pieces)
 
 
 def _draft(
-    file: PteFile, analysed: Mapping[int, AnalysedMethod], rng: random.Random
+    file: PteFile,
+    analysed: Mapping[int, AnalysedMethod],
+    rng: random.Random,
+    options: Options,
 ) -> Draft | None:
-    maker = Drafter(file, analysed, 0, OPTIONS)
+    maker = Drafter(file, analysed, 0, options)
     delegates = sorted(maker.opened({})[0].opened.payloads)
     regions: dict[int, tuple[Region, ...]] = {}
     for delegate in delegates:

@@ -1,472 +1,353 @@
-"""Random programs, optimized and compared on the stock runtime.
+"""Random programs, optimized with random switches and compared on the stock runtime.
 
-``python -m tests.cases.random_programs --count 300 --seed 1000`` checks many, each kind of
-failure is shrunk and printed as a graph that `reproduce` runs. A program runs in a child
-process, so that a crash of the runtime is a finding and not the end.
+``python -m tests.cases.random_programs --count 10000`` checks many; see docs/random-programs.md.
+They run in child processes, so that a crash of the runtime is a finding and not the end. Of
+each kind of finding the first ones are shrunk and printed with the command that repeats them.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
-import random
-import shutil
-import subprocess
+import multiprocessing
+import os
+import shlex
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from executorch.exir import ExecutorchBackendConfig
-from executorch.exir.memory_planning import MemoryPlanningAlgorithmSuite, greedy, naive
-from executorch.exir.passes import MemoryPlanningPass
 
-from onearena.errors import OnearenaError
-from onearena.pipeline import verify
-from onearena.pte.schema import AllocationDetails, EValue, ExecutionPlan, Tensor
-from onearena.pte.tensors import tensor_bytes
-from tests.cases.checking import optimize_and_verify
-from tests.cases.editing import edited
-from tests.cases.forced_strips import force_strips
-from tests.cases.lowering import lower, quantized, quiet, xnnpack, xnnpack_per_op
-from tests.cases.random_graphs import Graph, Network, Shape, Step, draw_graph
-from tests.cases.running import Call, difference, play, random_calls
+from tests.cases.random_cases import Case, case_of, draw_case, text_of
+from tests.cases.random_checks import FindingError, UnusableError, examine, warm_up
+from tests.cases.random_shrinking import shrunk
+from tests.cases.sabotage import SABOTAGES
 
-RUNS = 3
-FAULTS = 4
-STRIPS = 2
+SETTINGS = 2
+"""Draws of switches for each program."""
+_BATCH = 60
+_SILENCE_S = 900.0
+"""A child that says nothing for so long hangs."""
+_SHRUNK_PER_KIND = 2
+_MODULE = "tests.cases.random_programs"
+Tell = Callable[[str], None]
+Entry = dict[str, Any]
+Check = Callable[[Case, Path, Callable[[str], None]], Any]
 
 
-@dataclass(frozen=True)
-class Variant:
-    """How a graph becomes a program.
+@dataclass
+class Summary:
+    """What became of many cases.
 
     Attributes:
-        int8: quantized.
-        per_op: one XNNPACK call per operator.
-        dynamic: the height may be anything up to the example's.
-        plans_inputs, plans_outputs: False when the caller brings their memory.
-        elides_views: views cost nothing.
-        in_place: some kernels overwrite their operand.
-        reuses: False for a plan that gives every tensor its own place.
-        arenas: over how many arenas the tensors are spread.
+        verdicts: of pairs of program and switches: fine, unusable, finding.
+        programs: hashes of the exported graphs, with how they were exported, that ran.
+        counts: sums of what `Outcome` counts.
+        reasons: why cases are unusable.
+        operations: in how many of these programs each operation occurs.
+        switches: with how many pairs each switch was not as by default.
+        findings: kind, text and (where it was shrunk) the case.
     """
 
-    int8: bool = False
-    per_op: bool = False
-    dynamic: bool = False
-    plans_inputs: bool = True
-    plans_outputs: bool = True
-    elides_views: bool = True
-    in_place: bool = False
-    reuses: bool = True
-    arenas: int = 1
+    verdicts: Counter[str] = field(default_factory=Counter)
+    programs: set[str] = field(default_factory=set)
+    counts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    operations: Counter[str] = field(default_factory=Counter)
+    switches: Counter[str] = field(default_factory=Counter)
+    findings: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    def add(self, entry: Entry) -> None:
+        """Counts the verdict of a case."""
+        self.verdicts[entry["verdict"]] += 1
+        if entry["verdict"] == "unusable":
+            self.reasons[entry["what"]] += 1
+        if entry["verdict"] != "fine":
+            return
+        if entry["program"] not in self.programs:
+            self.programs.add(entry["program"])
+            self.operations.update(entry["operations"])
+        self.switches.update(entry["switches"])
+        self.counts.update({name: int(value) for name, value in entry["outcome"].items()})
+
+    def lines(self) -> list[str]:
+        """For people."""
+        counts, pairs = self.counts, self.verdicts["fine"] + self.verdicts["finding"]
+        return [
+            f"{pairs} pairs of program and switches, {len(self.programs)} distinct programs, "
+            f"{self.verdicts['finding']} findings; {self.verdicts['unusable']} pairs that the "
+            f"exporter or the stock runtime refuses; {self.seconds:.0f} s, "
+            f"{self.cpu_seconds:.0f} s of a processor",
+            f"{counts['smaller']} came out smaller; {self.verdicts['fine'] - counts['fits']} memory maps were too "
+            f"small; {counts['pieces']} pieces in forced strips; {counts['faults']} faults "
+            f"planted, {counts['noticed']} noticed, the others made no difference",
+            "unusable: " + (_listed(self.reasons) or "none"),
+            "operations: " + _listed(self.operations),
+            "switches: " + _listed(self.switches),
+        ]
 
 
-def draw_variant(rng: random.Random) -> Variant:
-    """Mostly the default, each unusual thing now and then."""
-    int8 = rng.random() < 0.25
-    return Variant(
-        int8=int8,
-        per_op=rng.random() < 0.15,
-        dynamic=not int8 and rng.random() < 0.2,
-        plans_inputs=rng.random() < 0.85,
-        plans_outputs=rng.random() < 0.85,
-        elides_views=rng.random() < 0.9,
-        in_place=rng.random() < 0.1,
-        reuses=rng.random() < 0.9,
-        arenas=rng.choice([1, 1, 1, 1, 1, 1, 2, 3]),
-    )
+def _listed(counter: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counter.items()))
 
 
-def configuration(variant: Variant) -> ExecutorchBackendConfig:
-    """The exporter's configuration of a variant."""
-
-    def plan(
-        alignment: int, specs: Any, graph_module: Any, graph_signature: Any, extra_padding: int = 0
-    ) -> Any:
-        ordered = sorted(specs, key=lambda s: (s.allocated_memory, tuple(s.shape)))
-        for number, spec in enumerate(ordered):
-            if variant.arenas > 1:
-                spec.mem_id = 1 + number % variant.arenas
-        algorithm = greedy if variant.reuses else naive
-        return algorithm(alignment, specs, graph_module, graph_signature, extra_padding)
-
-    return ExecutorchBackendConfig(
-        memory_planning_pass=MemoryPlanningPass(
-            memory_planning_algo=MemoryPlanningAlgorithmSuite([plan]),
-            alloc_graph_input=variant.plans_inputs,
-            alloc_graph_output=variant.plans_outputs,
-        ),
-        remove_view_copy=variant.elides_views,
-        run_reinplace_pass=variant.in_place,
-    )
+# -- in a child ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Case:
-    """One program. `str` gives what `reproduce` takes."""
-
-    graph: Graph
-    variant: Variant = Variant()
-
-    @property
-    def inputs(self) -> tuple[torch.Tensor, ...]:
-        """Example inputs."""
-        return tuple(torch.zeros(shape) for shape in self.graph.inputs)
-
-
-class UnusableError(Exception):
-    """Not a finding: the exporter or the stock runtime does not take the program."""
-
-
-class FindingError(Exception):
-    """Something is wrong with the optimized program, or with what is said about it."""
+def _examine_many(cases: list[tuple[int, int]], directory: Path, check: Check) -> None:
+    """Every verdict is a line of `verdicts.jsonl`."""
+    useless: dict[int, str] = {}
+    seed_before = -1
+    for seed, number in cases:
+        if seed != seed_before:
+            _remove_programs(directory)
+        seed_before = seed
+        if seed in useless:
+            _write(directory, seed=seed, number=number, verdict="unusable", what=useless[seed])
+            continue
+        case = draw_case(seed, number)
+        entry = judge(case, directory, check, seed=seed, number=number)
+        if entry["verdict"] == "unusable":
+            useless[seed] = entry["what"]
 
 
-def draw_case(seed: int) -> Case:
-    """The case of a seed."""
-    variant = draw_variant(random.Random(seed))
-    return Case(draw_graph(seed, int8=variant.int8, dynamic=variant.dynamic), variant)
+def judge(case: Case, directory: Path, check: Check, **known: Any) -> Entry:
+    """Examines one case and writes down what it does, and the verdict."""
 
+    def note(doing: str) -> None:
+        _write(directory, doing=doing, **known)
 
-def build(case: Case) -> bytes:
-    """The program of a case.
-
-    Raises:
-        UnusableError: the exporter fails.
-    """
-    variant = case.variant
+    entry: Entry = {**known, "verdict": "fine", "what": ""}
     try:
-        with quiet():
-            net: Any = Network(case.graph)
-            if variant.int8:
-                (call,) = random_calls(*case.inputs, runs=1, seed=case.graph.seed)
-                net = quantized(net, call.inputs)
-        return lower(
-            net,
-            case.inputs,
-            dynamic=_dynamic_shapes(case),
-            partitioners=xnnpack_per_op if variant.per_op else xnnpack,
-            config=configuration(variant),
-        )
-    except Exception as error:  # whatever it is, the exporter is not what we test
-        raise UnusableError(f"export: {type(error).__name__}") from error
-
-
-def _dynamic_shapes(case: Case) -> Any:
-    """Heights of inputs; a height of 1 is there to be broadcast."""
-    if not case.variant.dynamic:
-        return None
-    height = torch.export.Dim("height", min=4, max=case.graph.inputs[0][2])
-    return (tuple({2: height} if shape[2] > 1 else {} for shape in case.graph.inputs),)
-
-
-def calls_of(case: Case) -> list[Call]:
-    """Runs with random inputs, at several sizes where they may differ."""
-    if not case.variant.dynamic:
-        return random_calls(*case.inputs, runs=RUNS, seed=case.graph.seed)
-    most = case.graph.inputs[0][2]
-    return [
-        call
-        for height in (most, 4, most - 1, 6, most)
-        for call in random_calls(
-            *(torch.zeros(_with_height(s, height)) for s in case.graph.inputs), runs=1, seed=height
-        )
-    ]
-
-
-def _with_height(shape: Shape, height: int) -> Shape:
-    return (*shape[:2], height if shape[2] > 1 else 1, *shape[3:])
-
-
-def examine(case: Case, directory: Path, note: Callable[[str], None] = lambda _: None) -> None:
-    """Exports, optimizes and compares a case.
-
-    Args:
-        note: told what comes next.
-
-    Raises:
-        UnusableError, FindingError: see there.
-    """
-    note("export")
-    stock, small = directory / "stock.pte", directory / "small.pte"
-    stock.write_bytes(build(case))
-    calls = calls_of(case)
-    note("stock")
-    try:
-        expected = play(stock, calls)
-    except OnearenaError as error:
-        raise UnusableError("the stock runtime refuses it") from error
-    note("optimize")
-    try:
-        report = optimize_and_verify(stock, small)
-    except (OnearenaError, AssertionError) as error:
-        kinds = {violation.kind for violation in verify(stock).violations}
-        raise FindingError(f"optimize: {error} {kinds or ''}") from error
-    note("optimized")
-    try:
-        found = play(small, calls)
-    except OnearenaError as error:
-        raise FindingError(f"cannot run: {error}") from error
-    problem = difference(expected, found)
-    if problem is not None:
-        raise FindingError(f"differs: {problem}")
-    if report.changed:
-        note("faults")
-        _plant_faults(case, small, lambda faulty: difference(expected, play(faulty, calls)))
-    note("strips")
-    _run_in_strips(case, stock, lambda path: difference(expected, play(path, calls)))
-
-
-def _run_in_strips(case: Case, stock: Path, differs: Callable[[Path], str | None]) -> None:
-    """Runs random parts in strips: bits must not change, whether it pays or not."""
-    rng = random.Random(case.graph.seed)
-    for number in range(STRIPS):
-        target = stock.with_name(f"strips-{number}.pte")
-        try:
-            pieces = force_strips(stock, target, rng)
-            if not pieces:
-                continue
-            violations = verify(target).violations
-            problem = differs(target)
-        except OnearenaError as error:
-            raise FindingError(f"strips: {error}") from error
-        if violations:
-            raise FindingError(f"strips: {violations[0]}")
-        if problem is not None:
-            raise FindingError(f"strips differ: {problem}")
-        _plant_faults(case, target, differs)
-
-
-def _plant_faults(case: Case, small: Path, differs: Callable[[Path], str | None]) -> None:
-    """Moves a tensor somewhere else: `verify` must object, or it must not matter."""
-    rng = random.Random(case.graph.seed)
-    for _ in range(FAULTS):
-        faulty = edited(small, small.with_name("faulty.pte"), lambda plan: _misplaced(plan, rng))
-        try:
-            is_safe = verify(faulty).safe
-        except OnearenaError:
-            is_safe = False
-        if is_safe and (problem := differs(faulty)) is not None:
-            shutil.copy(faulty, small.with_name(f"missed-{case.graph.seed}.pte"))
-            raise FindingError(f"verify misses a fault: {problem}")
-
-
-def _misplaced(plan: ExecutionPlan, rng: random.Random) -> ExecutionPlan:
-    """The method with one tensor at another place in its arena."""
-    entries = list(plan.values or ())
-    sizes = plan.non_const_buffer_sizes or ()
-    planned = [k for k, e in enumerate(entries) if isinstance(e.val, Tensor) and _size(e.val)]
-    value = rng.choice(planned)
-    tensor = entries[value].val
-    assert isinstance(tensor, Tensor)
-    assert tensor.allocation_info is not None
-    arena = tensor.allocation_info.memory_id
-    room = max(0, sizes[arena] - _size(tensor)) // 16
-    place = AllocationDetails.at(arena, rng.randint(0, room) * 16)
-    entries[value] = EValue(replace(tensor, allocation_info=place))
-    return replace(plan, values=tuple(entries))
-
-
-def _size(tensor: Tensor) -> int:
-    """Bytes of a planned tensor; 0 for others."""
-    return (tensor_bytes(tensor) or 0) if tensor.allocation_info is not None else 0
-
-
-def reproduce(case: Case) -> None:
-    """Examines a case that was printed."""
-    with tempfile.TemporaryDirectory() as name:
-        examine(case, Path(name))
-
-
-# -- shrinking ----------------------------------------------------------------------------
-
-
-def shrunk(case: Case, fails: Callable[[Case], bool], limit: int = 60) -> Case:
-    """A smaller case that still fails."""
-    tried = 0
-    again = True
-    while again:
-        again = False
-        for candidate in _smaller(case):
-            if tried >= limit:
-                return case
-            if not _is_sound(candidate):
-                continue
-            tried += 1
-            if fails(candidate):
-                case, again = candidate, True
-                break
-    return case
-
-
-def _is_sound(case: Case) -> bool:
-    try:
-        with torch.no_grad():
-            Network(case.graph)(*case.inputs)
-    except (RuntimeError, ValueError, IndexError):
-        return False
-    return True
-
-
-def _smaller(case: Case) -> Iterator[Case]:
-    graph = case.graph
-    plain = Variant()
-    for member in fields(Variant):
-        usual = replace(case.variant, **{member.name: getattr(plain, member.name)})
-        if usual != case.variant:
-            yield replace(case, variant=usual)
-    for last in range(len(graph.inputs), len(graph.inputs) + len(graph.steps)):
-        if len(graph.outputs) > 1 or graph.outputs != (last,):
-            yield replace(case, graph=_pruned(replace(graph, outputs=(last,))))
-    for position in range(len(graph.outputs)):
-        if len(graph.outputs) > 1:
-            kept = graph.outputs[:position] + graph.outputs[position + 1 :]
-            yield replace(case, graph=_pruned(replace(graph, outputs=kept)))
-    for number in reversed(range(len(graph.steps))):
-        yield replace(case, graph=_without(graph, number))
-
-
-def _without(graph: Graph, number: int) -> Graph:
-    """The graph without a step: its first operand takes its place."""
-    value = len(graph.inputs) + number
-    instead = graph.steps[number].operands[0]
-
-    def moved(k: int) -> int:
-        k = instead if k == value else k
-        return k - 1 if k > value else k
-
-    steps = [s for k, s in enumerate(graph.steps) if k != number]
-    made = tuple(replace(s, operands=tuple(moved(k) for k in s.operands)) for s in steps)
-    return _pruned(replace(graph, steps=made, outputs=tuple(moved(k) for k in graph.outputs)))
-
-
-def _pruned(graph: Graph) -> Graph:
-    """The graph without steps that no output depends on."""
-    needed = set(graph.outputs)
-    first = len(graph.inputs)
-    for number in reversed(range(len(graph.steps))):
-        if first + number in needed:
-            needed.update(graph.steps[number].operands)
-    kept = [k for k in range(len(graph.steps)) if first + k in needed]
-    place = {first + k: first + position for position, k in enumerate(kept)}
-    place.update({k: k for k in range(first)})
-    steps = (graph.steps[k] for k in kept)
-    return replace(
-        graph,
-        steps=tuple(replace(s, operands=tuple(place[k] for k in s.operands)) for s in steps),
-        outputs=tuple(place[k] for k in graph.outputs),
-    )
-
-
-# -- many ---------------------------------------------------------------------------------
-
-
-def _child(first: int, count: int, directory: Path) -> None:
-    """Examines seeds one after another; every verdict is a line of `verdicts.jsonl`."""
-
-    def write(**entry: Any) -> None:
-        with open(directory / "verdicts.jsonl", "a", encoding="utf-8") as stream:
-            stream.write(json.dumps(entry) + "\n")
-
-    for seed in range(first, first + count):
-        case = draw_case(seed)
-
-        def note(doing: str, seed: int = seed) -> None:
-            write(seed=seed, doing=doing)
-
-        verdict, what = _verdict(case, directory, note)
-        write(seed=seed, verdict=verdict, what=what)
-        if verdict == "finding":
-            small = shrunk(case, lambda c: _verdict(c, directory)[0] == "finding")
-            write(seed=seed, shrunk=repr(small), what=_verdict(small, directory)[1])
-
-
-def _verdict(
-    case: Case, directory: Path, note: Callable[[str], None] = lambda _: None
-) -> tuple[str, str]:
-    try:
-        examine(case, directory, note)
+        outcome = check(case, directory, note)
+        entry["outcome"] = asdict(outcome) if outcome is not None else {}
+        entry.update(_described(case))
     except UnusableError as error:
-        return "unusable", str(error)
+        entry.update(verdict="unusable", what=str(error))
     except FindingError as error:
-        return "finding", str(error)
-    return "fine", ""
+        entry.update(verdict="finding", what=str(error))
+    except Exception as error:  # a mistake in the code is a finding too
+        entry.update(verdict="finding", what=f"{type(error).__name__}: {error}")
+    _write(directory, **entry)
+    return entry
 
 
-def run_many(seed: int, count: int, tell: Callable[[str], None], batch: int = 40) -> Counter[str]:
-    """Examines `count` seeds in children; a crash of one is a verdict like the others."""
-    verdicts: Counter[str] = Counter()
-    position, end = seed, seed + count
-    while position < end:
-        amount = min(batch, end - position)
-        with tempfile.TemporaryDirectory(prefix="onearena-random-") as name:
-            code = _run_child(position, amount, name)
-            entries = _entries(Path(name))
-        for entry in entries:
-            _tally(entry, verdicts, tell)
-        position += amount
-        if code != 0:
-            nothing: dict[str, Any] = {"seed": position - amount, "doing": "start"}
-            last = entries[-1] if entries else nothing
-            position = last["seed"] + 1
-            if "doing" in last:
-                before = last["doing"] in ("start", "export", "stock")
-                kind = "unusable" if before else "finding"
-                verdicts[kind] += 1
-                tell(f"seed {last['seed']}: {kind}: child died ({code}) at {last['doing']}")
-    return verdicts
+def _described(case: Case) -> Entry:
+    graph, variant = case.graph, case.variant
+    text = repr((graph.inputs, graph.steps, graph.outputs, variant))
+    plain, default = asdict(case.options), asdict(type(case.options)())
+    return {
+        "program": hashlib.sha256(text.encode()).hexdigest()[:16],
+        "operations": sorted({step.name for step in graph.steps}),
+        "switches": [name for name, value in plain.items() if value != default[name]],
+    }
 
 
-def _run_child(seed: int, count: int, directory: str) -> int:
-    command = [sys.executable, "-m", "tests.cases.random_programs", "--child", directory]
-    finished = subprocess.run(
-        [*command, "--seed", str(seed), "--count", str(count)],
-        check=False,
-        stderr=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )
-    return finished.returncode
+def _remove_programs(directory: Path) -> None:
+    for path in directory.glob("*.pte"):
+        if not path.name.startswith("missed"):
+            path.unlink()
 
 
-def _entries(directory: Path) -> list[dict[str, Any]]:
+def _write(directory: Path, **entry: Any) -> None:
+    with open(directory / "verdicts.jsonl", "a", encoding="utf-8") as stream:
+        stream.write(json.dumps(entry) + "\n")
+
+
+# -- in the parent ------------------------------------------------------------------------
+
+
+def in_child(work: Callable[[], object], directory: Path) -> int:
+    """Forks; returns the exit code, negative for a signal, that of SIGKILL when it hangs."""
+    child = multiprocessing.get_context("fork").Process(target=_quietly, args=(work,))
+    child.start()
+    started = time.time()
+    while child.exitcode is None:
+        child.join(1.0)
+        path = directory / "verdicts.jsonl"
+        last = path.stat().st_mtime if path.exists() else started
+        if child.exitcode is None and time.time() - max(last, started) > _SILENCE_S:
+            child.kill()
+    return child.exitcode
+
+
+def _cpu_seconds() -> float:
+    """Of this process and of children that have ended."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+def _quietly(work: Callable[[], object]) -> None:
+    """The exporter and the runtime print a lot."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+    work()
+
+
+def entries_of(directory: Path) -> list[Entry]:
+    """What a child has written."""
     path = directory / "verdicts.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [json.loads(line) for line in lines]
 
 
-def _tally(entry: dict[str, Any], verdicts: Counter[str], tell: Callable[[str], None]) -> None:
-    if "verdict" in entry:
-        verdicts[entry["verdict"]] += 1
-        if entry["verdict"] != "fine":
-            tell(f"seed {entry['seed']}: {entry['verdict']}: {entry['what']}")
-    elif "shrunk" in entry:
-        tell(f"seed {entry['seed']}: shrunk to {entry['shrunk']}: {entry['what']}")
+def run_many(
+    cases: list[tuple[int, int]],
+    tell: Tell,
+    *,
+    check: Check = examine,
+    until: float = float("inf"),
+) -> Summary:
+    """Examines (seed, number) pairs; a crash of one is a verdict like the others.
+
+    Args:
+        tell: gets what is printed.
+        check: examines one case.
+        until: `time.monotonic()` after which no new batch begins.
+    """
+    summary, start, cpu = Summary(), time.monotonic(), _cpu_seconds()
+    position = 0
+    while position < len(cases) and time.monotonic() < until:
+        batch = cases[position : position + _BATCH]
+        with tempfile.TemporaryDirectory(prefix="onearena-random-") as name:
+            directory = Path(name)
+            code = in_child(partial(_examine_many, batch, directory, check), directory)
+            entries = entries_of(directory)
+        done = [entry for entry in entries if "verdict" in entry]
+        position += len(done)
+        if code != 0:
+            done.append(_death(batch, done, entries, code))
+            position += 1
+        for entry in done:
+            summary.add(entry)
+            if entry["verdict"] == "finding":
+                _report(entry, summary, tell, check)
+        summary.seconds = time.monotonic() - start
+        summary.cpu_seconds = _cpu_seconds() - cpu
+        tell(
+            f"... {position} of {len(cases)}: {dict(summary.verdicts)} in {summary.seconds:.0f} s "
+            f"({summary.cpu_seconds:.0f} s of a processor)"
+        )
+    return summary
+
+
+def _death(
+    batch: list[tuple[int, int]], done: list[Entry], entries: list[Entry], code: int
+) -> Entry:
+    """The verdict on what a child died of."""
+    seed, number = batch[min(len(done), len(batch) - 1)]
+    last = entries[-1].get("doing", "start") if entries else "start"
+    verdict = "unusable" if last in ("start", "export", "stock") else "finding"
+    return {
+        "seed": seed,
+        "number": number,
+        "verdict": verdict,
+        "what": f"{last}: the process died ({code})",
+    }
+
+
+def _report(entry: Entry, summary: Summary, tell: Tell, check: Check) -> None:
+    """Shrinks what is new, and prints how to repeat it."""
+    kind, case = kind_of(entry["what"]), draw_case(entry["seed"], entry["number"])
+    text = f"seed {entry['seed']}, switches {entry['number']}: {entry['what']}"
+    if sum(found.startswith(kind) for found in summary.findings) < _SHRUNK_PER_KIND:
+        small = shrink_finding(case, kind, check)
+        text += f"\n  shrunk to: {text_of(small)}"
+        case = small
+    text += f"\n  repeat with: {command_of(case)}"
+    summary.findings.append(f"{kind}: {text}")
+    tell(f"FINDING {text}")
+
+
+def command_of(case: Case) -> str:
+    """The command that examines a case again."""
+    return f"python -m {_MODULE} --case {shlex.quote(text_of(case))}"
+
+
+def kind_of(what: str) -> str:
+    """Findings of one kind begin alike."""
+    return what.split(":", 1)[0]
+
+
+def shrink_finding(case: Case, kind: str, check: Check = examine) -> Case:
+    """A smaller case with a finding of the same kind; every attempt has its own process."""
+    with tempfile.TemporaryDirectory(prefix="onearena-shrink-") as name:
+        directory = Path(name)
+
+        def fails(candidate: Case) -> bool:
+            (directory / "verdicts.jsonl").unlink(missing_ok=True)
+            code = in_child(partial(judge, candidate, directory, check), directory)
+            entries = entries_of(directory)
+            if code != 0:
+                entry = _death([(0, 0)], [], entries, code)
+                return entry["verdict"] == "finding" and kind_of(entry["what"]) == kind
+            last = entries[-1]
+            return last["verdict"] == "finding" and kind_of(last["what"]) == kind
+
+        return shrunk(case, fails)
+
+
+# -- the command line ---------------------------------------------------------------------
 
 
 def main() -> int:
-    """The command line."""
+    """The command line: 0 when all is fine, 1 when there is a finding."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--count", type=int, default=100, help="programs (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of the first program")
+    parser.add_argument(
+        "--settings", type=int, default=SETTINGS, help="draws of switches for each program"
+    )
+    parser.add_argument("--minutes", type=float, help="stop after so long")
+    parser.add_argument("--case", help="examine this case only, as it was printed")
+    parser.add_argument(
+        "--sabotage", choices=SABOTAGES, help="make `optimize` or `verify` wrong: does it show?"
+    )
+    parser.add_argument("--json", type=Path, help="write the verdicts' numbers here")
     options = parser.parse_args()
-    if options.child is not None:
-        _child(options.seed, options.count, options.child)
-        return 0
-    start = time.monotonic()
-    verdicts = run_many(options.seed, options.count, lambda line: print(line, flush=True))
-    print(f"{dict(verdicts)} in {time.monotonic() - start:.0f} s")
-    return 1 if verdicts["finding"] else 0
+    torch.set_num_threads(1)
+    if options.sabotage is not None:
+        SABOTAGES[options.sabotage]()
+    if options.case is not None:
+        return _repeat(case_of(options.case))
+    warm_up()
+    pairs = [
+        (seed, number)
+        for seed in range(options.seed, options.seed + options.count)
+        for number in range(options.settings)
+    ]
+    until = time.monotonic() + options.minutes * 60 if options.minutes else float("inf")
+    summary = run_many(pairs, lambda line: print(line, flush=True), until=until)
+    print("\n".join(summary.lines()))
+    if options.json is not None:
+        options.json.write_text(json.dumps(_numbers(summary), indent=1), encoding="utf-8")
+    return 1 if summary.findings else 0
 
 
-__all__ = ["Case", "Graph", "Step", "Variant", "draw_case", "examine", "reproduce", "run_many"]
+def _numbers(summary: Summary) -> Entry:
+    found = {member.name: getattr(summary, member.name) for member in fields(summary)}
+    return {**found, "programs": len(summary.programs)}
+
+
+def _repeat(case: Case) -> int:
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            print(f"fine: {examine(case, Path(name), print)}")
+        except (UnusableError, FindingError) as error:
+            print(f"{type(error).__name__}: {error}")
+            return 1
+    return 0
+
 
 if __name__ == "__main__":
     sys.exit(main())

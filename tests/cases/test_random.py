@@ -1,44 +1,183 @@
-"""A few random programs; `python -m tests.cases.random_programs` checks as many as you like."""
+"""Random programs with random switches; docs/random-programs.md says what is checked.
+
+The programs run in a process of their own, which imports PyTorch once and forks.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from onearena.delegates.xnnpack import rows
+from onearena.options import Options
+from tests.cases.random_cases import Case, Variant, case_of, draw_case, text_of
+from tests.cases.random_checks import FindingError, examine
 from tests.cases.random_graphs import Graph, Network, Step
-from tests.cases.random_programs import Case, UnusableError, draw_case, examine, shrunk
+from tests.cases.random_operations import OPERATIONS
+from tests.cases.random_shrinking import shrunk
 
-SEEDS = range(25)
+PROGRAMS, PAIRS = 250, 500
+COUNT = 320
+"""So many are drawn: the exporter and the stock runtime refuse some."""
+SHAPE = (1, 8, 12, 16)
+POOL = Step("max_pool_wide", (0,), (2, 1, 0, 1))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_random_program(seed: int, tmp_path: Path) -> None:
-    try:
-        examine(draw_case(seed), tmp_path)
-    except UnusableError as error:
-        pytest.skip(str(error))
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the module; its exit code tells whether there are findings."""
+    root = Path(__file__).parents[2]
+    paths = [str(root), *sys.path]
+    return subprocess.run(
+        [sys.executable, "-m", "tests.cases.random_programs", *arguments],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_random_programs(tmp_path: Path) -> None:
+    finished = run("--count", str(COUNT), "--json", str(tmp_path / "numbers.json"))
+    assert finished.returncode == 0, finished.stdout + finished.stderr[-2000:]
+    found: dict[str, Any] = json.loads((tmp_path / "numbers.json").read_text())
+    assert found["findings"] == []
+    assert found["programs"] >= PROGRAMS, finished.stdout
+    assert found["verdicts"]["fine"] >= PAIRS, finished.stdout
+    # the draws reach what they should reach
+    counts = found["counts"]
+    assert counts["smaller"] > PAIRS / 2
+    assert counts["pieces"] > PAIRS
+    assert counts["noticed"] > counts["faults"] / 2
+    assert set(OPERATIONS) - set(found["operations"]) == set()
+    assert set(found["switches"]) == set(Options.__dataclass_fields__)
+
+
+# -- cases that failed once ---------------------------------------------------------------
+
+
+REPEATED = {
+    # the scale of a dynamically quantized image comes from all of its rows
+    "one scale for all rows": Case(
+        Graph(1000021, (SHAPE,), (POOL, Step("conv", (1,), (8, 1, 2, 0, 1, 1, True))), (2,)),
+        Variant(int8="dynamic"),
+    ),
+    # a transpose that changes nothing is a copy; strips had called it another value
+    "a copy in strips": Case(
+        Graph(1000021, (SHAPE,), (POOL, Step("permute", (1,), (0, 1, 2, 3))), (2,)),
+        options=Options(simplify=False),
+        number=1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_what_failed_once(name: str, tmp_path: Path) -> None:
+    examine(REPEATED[name], tmp_path)
+
+
+def test_rows_with_one_scale_are_found_when_they_are_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "_rows_share_scale", lambda value: False)
+    with pytest.raises(FindingError, match="does not compute rows of a value of the original"):
+        examine(REPEATED["one scale for all rows"], tmp_path)
+
+
+# -- whether it would notice --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "seed", "kind", "needed"),
+    [
+        ("arithmetic", 84, "optimized differs", "transient_indirection=True"),
+        ("plans", 0, "optimize", ""),
+        ("verifier", 0, "verify misses a fault", ""),
+    ],
+)
+def test_a_wrong_optimizer_is_noticed(sabotage: str, seed: int, kind: str, needed: str) -> None:
+    drawn = draw_case(seed)
+    finished = run("--sabotage", sabotage, "--seed", str(seed), "--count", "1", "--settings", "1")
+    assert finished.returncode == 1, finished.stdout + finished.stderr[-2000:]
+    assert f"FINDING seed {seed}, switches 0: {kind}: " in finished.stdout
+    found = re.search("^  shrunk to: (.*)$", finished.stdout, re.MULTILINE)
+    assert found is not None
+    small = case_of(found[1])
+    assert len(small.graph.steps) <= 2 < len(drawn.graph.steps)
+    assert needed in text_of(small)
+    assert len(text_of(small)) < len(text_of(drawn))
+    assert "repeat with: python -m tests.cases.random_programs --case 'Case(" in finished.stdout
+
+
+# -- drawing and shrinking ----------------------------------------------------------------
 
 
 def test_a_seed_gives_one_case() -> None:
-    assert draw_case(7) == draw_case(7)
+    assert draw_case(7, 1) == draw_case(7, 1)
     assert draw_case(7) != draw_case(8)
+    one, other = draw_case(7, 0), draw_case(7, 1)
+    assert (one.graph, one.variant) == (other.graph, other.variant)
+    assert one.options != other.options
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_text_makes_the_case_again(seed: int) -> None:
+    for number in range(5):
+        case = draw_case(seed, number)
+        assert case_of(text_of(case)) == case
+
+
+def test_draws_cover_what_they_should() -> None:
+    cases = [draw_case(seed, number) for seed in range(150) for number in range(2)]
+    assert {step.name for case in cases for step in case.graph.steps} == set(OPERATIONS)
+    assert {case.variant.int8 for case in cases} == {"", "static", "dynamic"}
+    assert any(case.variant.any_height and case.variant.any_batch for case in cases)
+    assert any(len(case.graph.outputs) > 2 for case in cases)
+    assert any(case.graph.inputs[0][0] > 1 and not case.variant.is_dynamic for case in cases)
+    for name in Options.__dataclass_fields__:
+        values = {getattr(case.options, name) for case in cases}
+        assert len(values) > 1, name
+        assert getattr(Options(), name) in values, name
+
+
+STEPS = (
+    Step("relu", (0,)),
+    Step("softplus", (1,)),
+    Step("add", (1, 2)),
+    Step("tanh", (3,)),
+    Step("abs", (0,)),
+)
 
 
 def test_shrinking_keeps_what_fails() -> None:
-    steps = (
-        Step("relu", (0,)),
-        Step("softplus", (1,)),
-        Step("add", (1, 2)),
-        Step("tanh", (3,)),
-        Step("abs", (0,)),
-    )
-    case = Case(Graph(0, ((1, 4, 8, 8),), steps, (4, 5)))
+    options = Options(reorder=False, strips=False, max_latency=2.0)
+    variant = Variant(per_op=True, arenas=3)
+    case = Case(Graph(0, ((1, 4, 8, 8),), STEPS, (4, 5)), variant, options, number=3)
 
     def fails(candidate: Case) -> bool:
-        return any(step.name == "softplus" for step in candidate.graph.steps)
+        names = [step.name for step in candidate.graph.steps]
+        return "softplus" in names and not candidate.options.reorder
 
     small = shrunk(case, fails)
-    assert small.graph.steps == (Step("softplus", (0,)),)
-    assert small.graph.outputs == (1,)
+    graph = Graph(0, ((1, 4, 8, 8),), (Step("softplus", (0,)),), (1,))
+    assert small == Case(graph, options=Options(reorder=False), number=3)
     assert Network(small.graph).shapes == [(1, 4, 8, 8)] * 2
+
+
+def test_shrinking_ends() -> None:
+    case = Case(Graph(0, ((1, 4, 8, 8),), STEPS, (4, 5)))
+    asked: list[Case] = []
+
+    def fails(candidate: Case) -> bool:
+        asked.append(candidate)
+        return False
+
+    assert shrunk(case, fails, limit=5) == case
+    assert len(asked) == 5

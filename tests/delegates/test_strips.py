@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from onearena.delegates.xnnpack import rows
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, index_graph, tensor_of
 from onearena.delegates.xnnpack.opening import OpenedPayload, open_payload
 from onearena.delegates.xnnpack.rows import Rows, strip_node
+from onearena.delegates.xnnpack.schema import Datatype
 from onearena.delegates.xnnpack.strips import Piece, Region, Strips, cut_into_strips
 from onearena.verification.strips import strip_fault
 from tests.delegates.nets import RELU6, Net
@@ -208,6 +210,47 @@ def test_refused() -> None:
     net.conv(source, inside)
     net.conv(inside, target)
     _no_strips(net, inside)
+
+
+def _quantized_at_run_time(scaled_dims: int) -> tuple[Net, int, int]:
+    """input → sigmoid → float → convert → 8 bits → linear → output."""
+    net, quant = Net(), x.PerTokenDynamicQuant(scaled_dims)
+    source, floats = net.input(*IMAGE), net.inner(*IMAGE)
+    numbers = net.inner(*IMAGE, datatype=Datatype.QDINT8, quant=quant)
+    net.unary(x.XNNSigmoid, source, floats)
+    net.unary(x.XNNConvert, floats, numbers)
+    net.linear(numbers, net.output(*IMAGE))
+    return net, floats, numbers
+
+
+def test_rows_that_are_scaled_together_are_not_cut_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    net, floats, numbers = _quantized_at_run_time(scaled_dims=1)
+    strips = _cut(net, 3, floats, numbers)
+    assert strip_fault(net.index(), strips.graph, strips.pieces) is None
+    for scaled_dims in (3, 4):
+        net, floats, numbers = _quantized_at_run_time(scaled_dims)
+        region = Region(frozenset((floats, numbers)), 3)
+        assert cut_into_strips(net.index(), (region,), "net") is None
+        with monkeypatch.context() as patch:
+            patch.setattr(rows, "_rows_share_scale", lambda value: False)
+            strips = _cut(net, 3, floats, numbers)
+        assert strip_fault(net.index(), strips.graph, strips.pieces) is not None
+
+
+@pytest.mark.parametrize("perms", [((0, 1, 2, 3),), ((0, 1, 3, 2), (0, 1, 3, 2))])
+def test_a_copy_is_not_made_of_what_is_never_whole(perms: tuple[tuple[int, ...], ...]) -> None:
+    net, dims = Net(), (1, 12, 6, 6)
+    source, value = net.input(*dims), net.inner(*dims)
+    net.unary(x.XNNSigmoid, source, value)
+    inside = [value]
+    for perm in perms:
+        value = net.output(*dims) if perm is perms[-1] else net.inner(*dims)
+        net.transpose(inside[-1], value, *perm)
+        inside.append(value)
+    region = Region(frozenset(inside[:-1]), 3)
+    assert cut_into_strips(net.index(), (region,), "net") is None
 
 
 def test_a_region_that_something_else_lies_between_is_refused() -> None:

@@ -157,10 +157,22 @@ class _Check:
             return None
         if own.dims[:axis] + own.dims[axis + 1 :] != target.dims[:axis] + target.dims[axis + 1 :]:
             return None
+        cut = (old.outputs[0], *(rows.value for rows in operands if not rows.is_whole))
+        if any(self._has_one_scale(value) for value in cut):
+            return None
         first = self._first_row(node, old, operands, axis, own.dims[axis])
         if first is None or first < 0 or first + own.dims[axis] > target.dims[axis]:
             return None
         return _Rows(target.id, first, own.dims[axis], is_whole=False)
+
+    def _has_one_scale(self, value: int) -> bool:
+        """Whether rows of a value are quantized with a scale that depends on other rows."""
+        _, quant = self._types[0].get(value, (None, None))
+        if not isinstance(quant, x.PerTokenDynamicQuant):
+            return False
+        whole = self._before.values[value]
+        axis = _axis(whole)
+        return axis is None or axis + quant.num_nonbatch_dims >= len(whole.dims)
 
     def _first_row(
         self, node: Node, old: Node, operands: Sequence[_Rows], axis: int, count: int

@@ -13,6 +13,7 @@ from onearena.delegates.xnnpack.schema import (
     Datatype,
     NodeUnion,
     PerTensorQuant,
+    PerTokenDynamicQuant,
     XNNConcatenate2,
     XNNConcatenate3,
     XNNConcatenate4,
@@ -56,12 +57,15 @@ class Value:
         is_constant: True for weights.
         is_external: True for values that are arguments of the delegate call.
         is_internal: True for activations that live in XNNPACK's workspace.
+        scaled_dims: of a dynamically quantized tensor, how many trailing dimensions get one scale
+            together, computed from all of their elements in each run; else 0.
     """
 
     id: int
     tensor: XNNTensorValue
     per_tensor_quantized: bool
     is_quantized: bool
+    scaled_dims: int = 0
     # what follows from the tensor, made once: everything asks for it again and again
     dims: tuple[int, ...] = field(init=False, repr=False, compare=False)
     element_count: int = field(init=False, repr=False, compare=False)
@@ -191,10 +195,9 @@ def _value(xvalue: XValue, position: int, what: str) -> Value:
     tensor = union.tensor_value if isinstance(union, XNNQuantizedTensorValue) else union
     if tensor is None:
         raise FormatError(f"{what}: XNNPACK value #{position} has no tensor")
-    per_tensor = isinstance(union, XNNQuantizedTensorValue) and isinstance(
-        union.quant_params, PerTensorQuant
-    )
-    return Value(tensor.id_out, tensor, per_tensor, quantized)
+    quant = union.quant_params if isinstance(union, XNNQuantizedTensorValue) else None
+    scaled = quant.num_nonbatch_dims if isinstance(quant, PerTokenDynamicQuant) else 0
+    return Value(tensor.id_out, tensor, isinstance(quant, PerTensorQuant), quantized, scaled)
 
 
 def _node(index: int, xnode: XNode, what: str) -> Node:

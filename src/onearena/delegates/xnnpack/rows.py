@@ -61,8 +61,16 @@ def strip_node(graph: Graph, node: Node, rows: Rows) -> StripNode | None:
     axis = row_axis(output)
     if axis is None or len(node.outputs) != 1:
         return None
+    if any(_rows_share_scale(graph.values[v]) for v in (*node.inputs, *node.outputs)):
+        return None
     rule = _RULES.get(node.kind)
     return None if rule is None else rule(graph, node, axis, rows)
+
+
+def _rows_share_scale(value: Value) -> bool:
+    """True for a dynamically quantized image: its scale comes from all of its rows."""
+    axis = row_axis(value)
+    return axis is not None and axis >= len(value.dims) - value.scaled_dims
 
 
 # -- nodes that work element by element -----------------------------------------------------

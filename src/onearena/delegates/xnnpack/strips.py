@@ -19,6 +19,7 @@ from onearena.delegates.xnnpack.graph import Graph, Node, Value, index_graph, te
 from onearena.delegates.xnnpack.rows import Rows, StripNode, hull, row_axis, row_count, strip_node
 from onearena.delegates.xnnpack.rules import SAME_BYTES, kept_internal
 from onearena.delegates.xnnpack.simplify_edit import values_by_id, with_tensor
+from onearena.delegates.xnnpack.simplify_names import content_names
 from onearena.delegates.xnnpack.work import row_work
 
 _PACKED = (x.XNNConv2d, x.XNNDepthwiseConv2d, x.XNNFullyConnected)
@@ -157,7 +158,7 @@ class _Cut:
                 raise _ImpossibleError
             if any(operand in self._pieces for operand in node.inputs):
                 raise _ImpossibleError
-            if not self._is_inside(node) and node.kind in _COPIES:
+            if not self._is_inside(node) and self._is_copy(node):
                 raise _ImpossibleError  # it would be a copy of what is never whole
         # what depends on the region must not be needed by it
         behind: set[int] = set()
@@ -169,6 +170,13 @@ class _Cut:
             elif any(other.index in members or other.index in behind for other in touches):
                 behind.add(node.index)
         self._behind = frozenset(behind)
+
+    def _is_copy(self, node: Node) -> bool:
+        """Whether a node's result has its bytes, and so its name, from another value."""
+        if node.kind is x.XNNStaticTranspose:
+            output = node.outputs[0]
+            return content_names(self._graph, is_static=True)[output] != output
+        return node.kind in _COPIES
 
     # -- which rows each strip computes ---------------------------------------------------
 
