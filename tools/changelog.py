@@ -42,7 +42,8 @@ def fragment_problems(root: Path) -> list[str]:
 
 def _problems(path: Path) -> list[str]:
     if not _NAME.fullmatch(path.name):
-        return [f"its name must be NUMBER.KIND.md or +WORDS.KIND.md, KIND one of {', '.join(KINDS)}"]
+        forms = "NUMBER.KIND.md or +WORDS.KIND.md"
+        return [f"its name must be {forms}, KIND one of {', '.join(KINDS)}"]
     text = path.read_text(encoding="utf-8")
     found: list[str] = []
     if not text.strip():

@@ -34,9 +34,7 @@ class Saving:
 def programs_page(root: Path) -> str:
     """benchmarks/results.md with a picture of its first table of memory."""
     page = (root / "benchmarks" / "results.md").read_text(encoding="utf-8")
-    picture = (
-        "![Memory of every program before and after, in shares of what it was](savings.svg)\n"
-    )
+    picture = "![Memory of every program before and after, in shares of what it was](savings.svg)\n"
     heading = "\n## Memory on ExecuTorch"
     before, found, after = page.partition(heading)
     return f"{before}\n## At a glance\n\n{picture}{found}{after}"
