@@ -83,7 +83,7 @@ speed: $(VENV)/.zoo
 	$(PY) -m benchmarks.speed --cache $(CACHE)/bench
 
 docs: $(VENV)/.dev
-	$(PY) -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 changelog: $(VENV)/.dev
 	$(PY) -m tools.changelog

@@ -32,11 +32,17 @@ class Saving:
 
 
 def programs_page(root: Path) -> str:
-    """benchmarks/results.md with a picture of its first table of memory."""
+    """benchmarks/results.md with a picture of its tables of memory.
+
+    Raises:
+        ValueError: the file has not the form that `make bench` gives it.
+    """
     page = (root / "benchmarks" / "results.md").read_text(encoding="utf-8")
     picture = "![Memory of every program before and after, in shares of what it was](savings.svg)\n"
-    heading = "\n## Memory on ExecuTorch"
+    heading = "\n## Programs"
     before, found, after = page.partition(heading)
+    if not found:
+        raise ValueError("benchmarks/results.md has another form than it had")
     return f"{before}\n## At a glance\n\n{picture}{found}{after}"
 
 

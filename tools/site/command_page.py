@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 _INTRODUCTION = """# Commands
 
@@ -25,6 +26,19 @@ def command_page(parser: argparse.ArgumentParser) -> str:
         page.append(f"\n## {name}\n\n{command.description or ''}\n\n{_usage(command)}")
         page += _arguments(command)
     return "".join(page)
+
+
+def json_page(root: Path) -> str:
+    """The keys of `--json`: the README's table, on a page of its own.
+
+    Raises:
+        ValueError: the README has no such table any more.
+    """
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    start = readme.index("| command | keys that stay |")
+    end = readme.index("\n## ", start)
+    introduction = "Every command prints one JSON object with `--json`. These keys stay:"
+    return f"# Keys of --json\n\n{introduction}\n\n{readme[start:end]}"
 
 
 def subcommands(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:

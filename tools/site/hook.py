@@ -17,7 +17,7 @@ from mkdocs.structure.pages import Page
 from onearena.cli.main import command_line
 from tools.changelog import changelog
 from tools.site.benchmarks import planner_page, programs_page, savings_picture
-from tools.site.command_page import command_page
+from tools.site.command_page import command_page, json_page
 from tools.site.links import relinked
 from tools.site.navigation import expanded
 
@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 _MADE: Mapping[str, Callable[[Path], str]] = {
     "reference/commands.md": lambda _: command_page(command_line()),
+    "reference/json.md": json_page,
     "benchmarks/programs.md": programs_page,
     "benchmarks/planner.md": planner_page,
     "benchmarks/savings.svg": savings_picture,
@@ -44,7 +45,11 @@ _HOMES: Mapping[str, str] = {
 }
 """Files outside of docs/, and the pages that show them."""
 
-_SOURCES = {page: file for file, page in _HOMES.items() if page != "index.md"}
+_SOURCES: Mapping[str, str] = {
+    "reference/json.md": "README.md",
+    **{page: file for file, page in _HOMES.items() if page != "index.md"},
+}
+"""By page, the file of the repository that its links come from, for pages that are made."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
