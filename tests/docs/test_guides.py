@@ -26,8 +26,8 @@ def somebody(tmp_path: Path) -> Reader:
     return found
 
 
-@pytest.mark.parametrize("name", ["phone", "llm"])
-def test_guides_that_run_programs(somebody: Reader, name: str) -> None:
+@pytest.mark.parametrize("name", ["phone", "llm", "backend"])
+def test_guides_that_run_programs_or_compile(somebody: Reader, name: str) -> None:
     pytest.importorskip("executorch")
     somebody.follow(_GUIDES / f"{name}.md")
     assert somebody.ran
