@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,10 +11,13 @@ from xml.etree import ElementTree
 import pytest
 from tools.site.benchmarks import programs_page, savings, savings_picture
 from tools.site.hook import ROOT
-from tools.site.links import relinked
+from tools.site.links import Places, relinked
 from tools.site.navigation import expanded
 
-_HOMES = {"README.md": "index.md", "benchmarks/results.md": "benchmarks/programs.md"}
+_PLACES = Places(
+    {"README.md": "index.md", "benchmarks/results.md": "benchmarks/programs.md"},
+    {"src/onearena/apply.py", "src/onearena"},
+)
 
 
 @pytest.mark.parametrize(
@@ -24,13 +28,22 @@ _HOMES = {"README.md": "index.md", "benchmarks/results.md": "benchmarks/programs
         ("docs/a.md", "a.md", "planner.md#csv", "planner.md#csv"),
         ("docs/a.md", "a.md", "../benchmarks/results.md#goals", "benchmarks/programs.md#goals"),
         ("docs/guides/a.md", "guides/a.md", "../../README.md", "../index.md"),
-        ("docs/a.md", "a.md", "../src/onearena/apply.py", "../src/onearena/apply.py"),
+        ("docs/a.md", "a.md", "../src/onearena/gone.py", "../src/onearena/gone.py"),
         ("docs/a.md", "a.md", "https://example.org/a.md", "https://example.org/a.md"),
         ("docs/a.md", "a.md", "#here", "#here"),
     ],
 )
 def test_links(source: str, page: str, link: str, expected: str) -> None:
-    assert relinked(f"see [this]({link}).", source, page, _HOMES) == f"see [this]({expected})."
+    assert relinked(f"see [this]({link}).", source, page, _PLACES) == f"see [this]({expected})."
+
+
+@pytest.mark.parametrize("target", ["src/onearena/apply.py", "src/onearena"])
+def test_links_to_what_no_page_shows(target: str) -> None:
+    text = f"a [`b`](../{target}#L3) c ![x](../{target})"
+    assert relinked(text, "docs/a.md", "a.md", _PLACES) == f"a `b` c ![x](../{target})"
+    known = replace(_PLACES, url="https://example.org/o/onearena")
+    link = f"https://example.org/o/onearena/blob/main/{target}#L3"
+    assert relinked(text, "docs/a.md", "a.md", known) == f"a [`b`]({link}) c ![x](../{target})"
 
 
 def test_the_navigation_of_folders(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from the parser, from the files that `make bench` writes and from the fragments,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ from onearena.cli.main import command_line
 from tools.changelog import changelog
 from tools.site.benchmarks import planner_page, programs_page, savings_picture
 from tools.site.command_page import command_page, json_page
-from tools.site.links import relinked
+from tools.site.links import Places, relinked
 from tools.site.navigation import expanded
 
 ROOT = Path(__file__).resolve().parents[2]
+
+_LINKED_FOLDERS = ("src", "cpp", "tests", "benchmarks", "examples", "tools", "requirements")
 
 _MADE: Mapping[str, Callable[[Path], str]] = {
     "reference/commands.md": lambda _: command_page(command_line()),
@@ -65,7 +68,19 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, **_: Any) -> str:
     """Links between files of the repository lead to the pages that show these files."""
     path = page.file.src_uri
-    return relinked(markdown, _SOURCES.get(path, f"docs/{path}"), path, _HOMES)
+    places = Places(_HOMES, _repository_files(), (config.repo_url or "").rstrip("/"))
+    return relinked(markdown, _SOURCES.get(path, f"docs/{path}"), path, places)
+
+
+@cache
+def _repository_files() -> frozenset[str]:
+    """Every file and folder of the folders that documents link to, and of the root."""
+    inside = (path for folder in _LINKED_FOLDERS for path in (ROOT / folder).rglob("*"))
+    return frozenset(
+        path.relative_to(ROOT).as_posix()
+        for path in (*ROOT.iterdir(), *inside)
+        if "__pycache__" not in path.parts
+    )
