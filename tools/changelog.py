@@ -44,7 +44,10 @@ def _problems(path: Path) -> list[str]:
     if not _NAME.fullmatch(path.name):
         forms = "NUMBER.KIND.md or +WORDS.KIND.md"
         return [f"its name must be {forms}, KIND one of {', '.join(KINDS)}"]
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ["it is not a text file in UTF-8"]
     found: list[str] = []
     if not text.strip():
         found.append("it is empty")

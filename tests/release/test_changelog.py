@@ -73,6 +73,18 @@ def test_texts_that_are_wrong(root: Path, text: str, problem: str) -> None:
     assert problem in found
 
 
+def test_what_is_no_text(root: Path) -> None:
+    (root / "changes" / "7.fixed.md").write_bytes(b"\xff\xfe.")
+    (root / "changes" / "8.added.md").mkdir()
+    (root / "changes" / ".9.added.md.swp").write_bytes(b"\0")
+    found = fragment_problems(root)
+    assert [problem.split(": ")[0] for problem in found] == [
+        "changes/.9.added.md.swp",
+        "changes/7.fixed.md",
+        "changes/8.added.md",
+    ]
+
+
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main() == 0
     assert capsys.readouterr().out == changelog(ROOT)
