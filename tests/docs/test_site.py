@@ -86,6 +86,7 @@ def test_every_link_and_picture_leads_somewhere(site: Path) -> None:
 def test_it_works_from_disk(site: Path) -> None:
     with open_browser() as browser:
         page = browser.new_page()
+        page.set_default_timeout(120_000)  # machines of CI are slow
         requested: list[str] = []
         wrong: list[str] = []
         page.on("request", lambda request: requested.append(request.url))

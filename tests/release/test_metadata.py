@@ -78,6 +78,12 @@ def test_wheels_are_built_for_both_architectures() -> None:
         assert (ROOT / name).is_file()
 
 
+def test_wheels_are_built_for_the_versions_of_python_that_are_promised() -> None:
+    promised = re.findall(r":: Python :: 3\.(\d+)", "\n".join(_PROJECT["project"]["classifiers"]))
+    assert _PROJECT["tool"]["cibuildwheel"]["build"] == [f"cp3{minor}-*" for minor in promised]
+    assert f"Python 3.{promised[0]} and 3.{promised[-1]}." in text("docs/compatibility.md")
+
+
 @pytest.mark.parametrize("path", _FORMS, ids=lambda path: path.name)
 def test_issue_forms_are_valid(path: Path) -> None:
     form = yaml.safe_load(path.read_text(encoding="utf-8"))
