@@ -16,7 +16,8 @@ import venv
 from collections.abc import Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from tools import ROOT
+
 CHECK = ROOT / "tests" / "release" / "installed.py"
 PROGRAM = ROOT / "tests" / "fuzz" / "seeds" / "convnet.pte"
 

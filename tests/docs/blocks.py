@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.site.hook import ROOT
+from tools import ROOT
 
 _FENCE = re.compile(
     r"(?P<skip><!-- not run -->\n+)?^(?P<indent> *)```(?P<language>[a-z]+)"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools.site.hook import ROOT
+from tools import ROOT
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tools.site.hook import ROOT
+from tools import ROOT
 
 import onearena
 from tests.docs.blocks import reader

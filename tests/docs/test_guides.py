@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tools.site.hook import ROOT
+from tools import ROOT
 from tools.wheel import PROGRAM
 
 from tests.docs.blocks import Reader, reader

@@ -9,8 +9,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from tools import ROOT
 from tools.site.benchmarks import programs_page, savings, savings_picture
-from tools.site.hook import ROOT
 from tools.site.links import Places, relinked
 from tools.site.navigation import expanded
 

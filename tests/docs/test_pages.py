@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tools.site.hook import ROOT
+from tools import ROOT
 from tools.site.pictures import FOLDER, pictures
 
 from onearena.record import ASSUMPTIONS, KEY

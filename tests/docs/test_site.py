@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from benchmarks.browser import VARIABLE, find_chromium, open_browser
+from tools import ROOT
 from tools.site.command_page import command_page, json_page, subcommands
-from tools.site.hook import ROOT
 
 import onearena
 from onearena.cli.main import command_line

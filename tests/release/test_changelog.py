@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tools.changelog import ROOT, changelog, fragment_problems, main
+from tools import ROOT
+from tools.changelog import changelog, fragment_problems, main
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tools.wheel import ROOT
+from tools import ROOT
 
 import onearena
 from onearena.record import KEY

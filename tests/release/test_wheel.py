@@ -9,7 +9,8 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from tools.wheel import CHECK, PROGRAM, ROOT, build_sdist, build_wheel, try_wheel
+from tools import ROOT
+from tools.wheel import CHECK, PROGRAM, build_sdist, build_wheel, try_wheel
 
 _BUILT_FROM = ("src/", "cpp/", "CMakeLists.txt", "pyproject.toml", "LICENSE", "README.md")
 _ONLY_FOR_TESTS = ("cpp/tests/", "cpp/runtime/tests/")

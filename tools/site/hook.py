@@ -16,13 +16,12 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from onearena.cli.main import command_line
+from tools import ROOT
 from tools.changelog import changelog
 from tools.site.benchmarks import planner_page, programs_page, savings_picture
 from tools.site.command_page import command_page, json_page
 from tools.site.links import Places, relinked
 from tools.site.navigation import expanded
-
-ROOT = Path(__file__).resolve().parents[2]
 
 _LINKED_FOLDERS = ("src", "cpp", "tests", "benchmarks", "examples", "tools", "requirements")
 

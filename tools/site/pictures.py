@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from xml.sax.saxutils import escape
 
 import onearena
+from tools import ROOT
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "pictures"
+FOLDER = ROOT / "docs" / "pictures"
 _STEP, _BYTE, _LEFT, _TOP, _GAP, _BOTTOM, _ROW = 46, 15, 12, 44, 40, 44, 22
 _STYLE = (
     "rect{stroke:#fff}text{font:12px sans-serif;fill:#333}.head{font-weight:bold}"
