@@ -28,7 +28,7 @@ _FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _NUMBER = re.compile(r"\d[\d,.]*")
-_TIMEOUT_S = 300
+_TIMEOUT_S = 1800
 
 
 class BlockError(AssertionError):
