@@ -7,6 +7,9 @@
 # make bench-engine  the native runtime: latency, time to load, memory, other shapes
 # make bench-cortex  plans for Cortex-M and Ethos-U beside the exporter's
 # make bench-report  how quick the HTML report is, in a browser (Chromium)
+# make docs    the documentation site, into site/
+# make changelog  what the fragments in changes/ become
+# make wheel   sdist and wheel into dist/, tried in an environment of their own
 # make fuzz    mutated files against the file layer
 # make clean   remove what the others made
 #
@@ -26,7 +29,7 @@ CACHE := .cache
 PY := $(VENV)/bin/python
 OLD_PY := $(OLD_VENV)/bin/python
 PIP_INSTALL = -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS)
-CODE := src tests benchmarks examples
+CODE := src tests benchmarks examples tools
 # What the compiled planner and runtime are made of: a change there installs it again.
 CPP_BUILD := $(wildcard CMakeLists.txt cpp/CMakeLists.txt cpp/include/onearena/*.h cpp/src/* \
   cpp/verify/* cpp/python/* cpp/runtime/CMakeLists.txt cpp/runtime/include/onearena/*.h \
@@ -36,7 +39,8 @@ CPP := $(shell find cpp tests -name "*.h" -o -name "*.cc" -o -name "*.c")
 .DELETE_ON_ERROR:
 # Two pips must not work on one environment at a time.
 .NOTPARALLEL:
-.PHONY: help demo test sanitize bench bench-planner bench-engine bench-cortex bench-report speed fuzz clean
+.PHONY: help demo test sanitize bench bench-planner bench-engine bench-cortex bench-report speed docs changelog wheel \
+  fuzz clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -78,11 +82,20 @@ bench-report: $(VENV)/.dev
 speed: $(VENV)/.zoo
 	$(PY) -m benchmarks.speed --cache $(CACHE)/bench
 
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+
+changelog: $(VENV)/.dev
+	$(PY) -m tools.changelog
+
+wheel: $(VENV)/.dev
+	$(PY) -m tools.wheel
+
 fuzz: $(VENV)/.dev
 	$(PY) -m benchmarks.fuzz --count $(FUZZ_COUNT) --jobs $(FUZZ_JOBS)
 
 clean:
-	rm -rf $(VENV) $(OLD_VENV) $(CACHE) build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLD_VENV) $(CACHE) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Environments. A file in each says what was installed, so that nothing is installed twice.
 
@@ -92,8 +105,9 @@ $(VENV)/.run: requirements/run.txt requirements/build.txt pyproject.toml $(CPP_B
 	$(PY) $(PIP_INSTALL) --no-build-isolation -e '.[run]'
 	@touch $@
 
-$(VENV)/.dev: requirements/dev.txt requirements/browser.txt requirements/cortex-m-tools.txt $(VENV)/.run
-	$(PY) $(PIP_INSTALL) -r requirements/dev.txt -r requirements/browser.txt
+$(VENV)/.dev: requirements/dev.txt requirements/browser.txt requirements/docs.txt \
+    requirements/cortex-m-tools.txt $(VENV)/.run
+	$(PY) $(PIP_INSTALL) -r requirements/dev.txt -r requirements/browser.txt -r requirements/docs.txt
 	$(PY) $(PIP_INSTALL) --no-deps -r requirements/cortex-m-tools.txt
 	@touch $@
 

@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _open_closed_streams()
     # a command makes many objects that live to its end: looking for garbage only costs time
     gc.set_threshold(_GC_THRESHOLD)
-    parser = _parser()
+    parser = command_line()
     args = parser.parse_args(list(joined(sys.argv[1:] if argv is None else argv)))
     try:
         code: int = args.run(args)
@@ -131,7 +131,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {_one_line(message)} (--help tells more)\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
+    """The parser of all commands; the documentation is made from it, too."""
     parser = _Parser(
         prog="onearena",
         description="One memory plan for an ExecuTorch program and all of its delegates.",

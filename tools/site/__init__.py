@@ -1,0 +1,1 @@
+"""The documentation site: pages that are made from the code while the site is built."""
