@@ -200,11 +200,22 @@ def drafts(
     maker = Drafter(file, analysed, position, options)
     result = [maker.closed()]
     if options.open_delegates:
-        found = maker.opened({})
-        result += found
-        if options.strips and options.memory_map is None:
-            result += strip_drafts(maker, best_of(found))
+        result += _opened(maker, options)
+        if options.join_in_place and options.memory_map is None:
+            joined = _opened(Drafter(file, analysed, position, options, joins=True), options)
+            # of two that take the same, the one that copies less
+            result = [*joined, *result]
     return sorted(result, key=lambda d: d.least_bytes)
+
+
+def _opened(maker: Drafter, options: Options) -> list[Draft]:
+    """Drafts of the opened method; none when joins were asked for and there are none."""
+    found = maker.opened({})
+    if maker.joins and not any(p.joined for p in found[0].opened.payloads.values()):
+        return []
+    if options.strips and options.memory_map is None:
+        found += strip_drafts(maker, best_of(found))
+    return found
 
 
 def solve(method: AnalysedMethod, draft: Draft, options: Options) -> Candidate:

@@ -15,7 +15,7 @@ from onearena.delegates.xnnpack.simplify_switches import (
 )
 from onearena.delegates.xnnpack.strips import Region
 from onearena.delegates.xnnpack.work import graph_work
-from onearena.opening import OpenedMethod, called_delegates, open_method
+from onearena.opening import MethodJoins, OpenedMethod, called_delegates, open_method
 from onearena.options import Options
 from onearena.planners import lower_bound_bytes
 from onearena.program import (
@@ -75,8 +75,13 @@ class Drafter:
         analysed: Mapping[int, AnalysedMethod],
         position: int,
         options: Options,
+        joins: bool = False,
     ) -> None:
-        """Prepares drafts of method `position` of a file."""
+        """Prepares drafts of method `position` of a file.
+
+        Args:
+            joins: results lie where their operands do, wherever that is possible.
+        """
         self._method, self._options = analysed[position], options
         self._shared = len(analysed) > 1
         self._reserved = foreign_state(analysed, position) if self._shared else ()
@@ -84,6 +89,8 @@ class Drafter:
         self._edges = boundaries(self._method.plan, self._method.payloads)
         self._normalised: dict[int, Graph] = {}
         self._switches = simplifications(options)
+        self.joins = joins
+        self._fixed = _fixed_values(self._method.timeline.storage)
 
     def normalised(self, delegate: int) -> Graph:
         """The payload of a delegate that can be opened, as it is before that."""
@@ -108,23 +115,28 @@ class Drafter:
         opened = OpenedMethod(method.plan, method.steps.calls, frozenset(), {}, 0, ())
         return self._draft(opened, (), method.steps)
 
-    def opened(self, regions: Regions) -> list[Draft]:
+    def opened(self, regions: Regions, whole: frozenset[int] = frozenset()) -> list[Draft]:
         """The method with its delegates opened, in its order and in a better one.
 
         Args:
             regions: what delegates run in strips. A delegate that cannot run so stays closed;
                 one whose arguments are where the program puts them only at run time runs whole.
+            whole: delegates whose values have no parts.
 
         Raises:
             FormatError: a payload contradicts itself.
         """
         method, edges = self._method, self._edges
-        opened = open_method(method.plan, method.payloads, self._label, regions, self._switches)
+        regions = {k: found for k, found in regions.items() if k not in whole}
+        joins = MethodJoins(self._fixed, without=whole) if self.joins else None
+        opened = open_method(
+            method.plan, method.payloads, self._label, regions, self._switches, joins
+        )
         steps = method_steps(opened.plan, opened.calls, self._label, edges)
         plain = self._draft(opened, (), steps)
         moving = _delegates_with_moving_parts(plain)
         if moving:
-            return self.opened({k: found for k, found in regions.items() if k not in moving})
+            return self.opened(regions, whole | moving)
         if not self._options.reorder:
             return [plain]
         moved, order = rescheduled(opened, steps, plain.timeline.storage, self._label)
@@ -157,6 +169,14 @@ class Drafter:
         weights = sum(p.strips.weights_bytes for p in opened.payloads.values() if p.strips)
         workspace = workspace_of(opened.plan, graphs)
         return Draft(opened, order, timeline, bound, workspace, weights)
+
+
+def _fixed_values(storage: Storage) -> frozenset[int]:
+    """Values of a method that can have no parts: somebody else has their memory, too."""
+    points = storage.accesses.points_to
+    elsewhere = {v for v, targets in points.items() if targets != frozenset((v,))}
+    grouped = {value for group in storage.groups for value in group}
+    return frozenset(elsewhere | grouped | storage.state | storage.pinned.keys())
 
 
 def _delegates_with_moving_parts(draft: Draft) -> frozenset[int]:

@@ -45,6 +45,11 @@ def add_parser(subparsers: Any) -> None:
         help="never let a kernel write over one of its operands",
     )
     parser.add_argument(
+        "--no-join-in-place",
+        action="store_true",
+        help="never let the result of a concatenation or slice lie where its operands are",
+    )
+    parser.add_argument(
         "--transient-indirection",
         action="store_true",
         help="convolutions make their tables of pointers in each run and keep none on the heap: "
@@ -99,6 +104,7 @@ def run(args: argparse.Namespace) -> int:
         strips=not args.no_strips,
         simplify=not args.no_simplify,
         in_place_kernels=not args.no_in_place,
+        join_in_place=not args.no_join_in_place,
         transient_indirection=args.transient_indirection,
         max_latency=args.max_latency,
     )

@@ -118,7 +118,9 @@ def copy_source(step: Step) -> int | None:
     inside the call; None for other steps, and when what is copied is inside too."""
     if step.call is None or step.node is None or len(step.node.outputs) != 1:
         return None
-    call = step.call
+    call, touched = step.call, (*step.node.inputs, *step.node.outputs)
+    if call.pieces.keys() & touched:
+        return None  # what a part of a value holds is named after the value
     held = call.values(original(call.graph, call.names, step.node))
     return held[0] if held else None
 
