@@ -198,21 +198,26 @@ def drafts(
 ) -> list[Draft]:
     """What could be planned instead, the most promising first."""
     maker = Drafter(file, analysed, position, options)
-    result = [maker.closed()]
-    if options.open_delegates:
-        result += _opened(maker, options)
-        if options.join_in_place and options.memory_map is None:
-            joined = _opened(Drafter(file, analysed, position, options, joins=True), options)
-            # of two that take the same, the one that copies less
-            result = [*joined, *result]
+    result = _drafts_of(maker, options)
+    if options.join_in_place and options.memory_map is None:
+        # of two that take the same, the one that copies less
+        result = [*_drafts_of(maker.joining(), options), *result]
     return sorted(result, key=lambda d: d.least_bytes)
 
 
-def _opened(maker: Drafter, options: Options) -> list[Draft]:
-    """Drafts of the opened method; none when joins were asked for and there are none."""
+def _drafts_of(maker: Drafter, options: Options) -> list[Draft]:
+    """Drafts of a method; none when values are to be joined and there are none to join."""
+    result = [maker.closed()] if maker.elision or not maker.joins else []
+    if not options.open_delegates:
+        return result
     found = maker.opened({})
-    if maker.joins and not any(p.joined for p in found[0].opened.payloads.values()):
+    joined = any(p.joined for p in found[0].opened.payloads.values())
+    if maker.joins and maker.elision is None and not joined:
         return []
+    return result + _in_strips(maker, found, options)
+
+
+def _in_strips(maker: Drafter, found: list[Draft], options: Options) -> list[Draft]:
     if options.strips and options.memory_map is None:
         found += strip_drafts(maker, best_of(found))
     return found

@@ -15,6 +15,7 @@ from onearena.delegates.xnnpack.simplify_switches import (
 )
 from onearena.delegates.xnnpack.strips import Region
 from onearena.delegates.xnnpack.work import graph_work
+from onearena.elision import Part
 from onearena.opening import MethodJoins, OpenedMethod, called_delegates, open_method
 from onearena.options import Options
 from onearena.planners import lower_bound_bytes
@@ -23,13 +24,14 @@ from onearena.program import (
     boundaries,
     foreign_state,
     method_label,
+    without_copies,
     workspace_of,
 )
 from onearena.pte.container import PteFile
 from onearena.schedule import rescheduled
 from onearena.temp_planning import temp_region
 from onearena.timeline.build import Timeline, build_timeline
-from onearena.timeline.steps import MethodSteps, method_steps
+from onearena.timeline.steps import Boundary, MethodSteps, method_steps
 from onearena.timeline.storage import Storage
 
 Regions = Mapping[int, tuple[Region, ...]]
@@ -41,10 +43,12 @@ class Draft:
     """A method that may be planned.
 
     Attributes:
-        order: `order[new] = old` instruction; empty when none moved.
+        order: `order[new] = old` instruction; empty when none moved or went.
         bound_bytes: no plan of it is smaller.
         workspace_bytes: predicted.
         weights_bytes: of weights that delegates keep more than once, since they run in strips.
+        parts: values of the method that lie inside each other, since kernels that would copy
+            them are left out.
     """
 
     opened: OpenedMethod
@@ -53,6 +57,7 @@ class Draft:
     bound_bytes: int
     workspace_bytes: int
     weights_bytes: int = 0
+    parts: tuple[Part, ...] = ()
 
     @property
     def least_bytes(self) -> int:
@@ -83,6 +88,11 @@ class Drafter:
             joins: results lie where their operands do, wherever that is possible.
         """
         self._method, self._options = analysed[position], options
+        found = without_copies(self._method) if joins and not self._method.temp else None
+        self.elision = found[1] if found else None
+        if found:
+            self._method = found[0]
+        self._given = (file, analysed, position, options)
         self._shared = len(analysed) > 1
         self._reserved = foreign_state(analysed, position) if self._shared else ()
         self._label = method_label(file, self._method.plan)
@@ -91,6 +101,10 @@ class Drafter:
         self._switches = simplifications(options)
         self.joins = joins
         self._fixed = _fixed_values(self._method.timeline.storage)
+
+    def joining(self) -> Drafter:
+        """One for the same method whose drafts let results lie where their operands do."""
+        return Drafter(*self._given, joins=True)
 
     def normalised(self, delegate: int) -> Graph:
         """The payload of a delegate that can be opened, as it is before that."""
@@ -132,7 +146,7 @@ class Drafter:
         opened = open_method(
             method.plan, method.payloads, self._label, regions, self._switches, joins
         )
-        steps = method_steps(opened.plan, opened.calls, self._label, edges)
+        steps = self._steps(opened, edges)
         plain = self._draft(opened, (), steps)
         moving = _delegates_with_moving_parts(plain)
         if moving:
@@ -143,8 +157,12 @@ class Drafter:
         if moved is opened:
             return [plain]
         shifted = {k: edges[old] for k, old in enumerate(order) if old in edges}
-        steps = method_steps(moved.plan, moved.calls, self._label, shifted if order else edges)
+        steps = self._steps(moved, shifted if order else edges)
         return [plain, self._draft(moved, order, steps, plain.timeline.storage)]
+
+    def _steps(self, opened: OpenedMethod, edges: Mapping[int, Boundary]) -> MethodSteps:
+        steps = method_steps(opened.plan, opened.calls, self._label, edges)
+        return replace(steps, sources=self._method.steps.sources)
 
     def _draft(
         self,
@@ -168,7 +186,11 @@ class Drafter:
         graphs.update((k, p.graph.source) for k, p in opened.payloads.items())
         weights = sum(p.strips.weights_bytes for p in opened.payloads.values() if p.strips)
         workspace = workspace_of(opened.plan, graphs)
-        return Draft(opened, order, timeline, bound, workspace, weights)
+        if self.elision is not None:
+            left = self.elision.order
+            order = tuple(left[k] for k in order) if order else left
+        parts = self.elision.parts if self.elision else ()
+        return Draft(opened, order, timeline, bound, workspace, weights, parts)
 
 
 def _fixed_values(storage: Storage) -> frozenset[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -128,14 +128,28 @@ def optimize(
             reports = [_unchanged(inspect_method(method, record)) for method in methods]
             note = "already optimized by this version; copied as it is"
             return _copy(file, output, methods, reports, note)
-        try:
-            return _optimize(file, output, options, record, tell)
-        except VerificationError as error:
-            if not options.strips:
-                raise
-            # a fault of ours, and no reason to leave the user without a plan
-            plain = _optimize(file, output, replace(options, strips=False), record, tell)
-            return replace(plain, notes=(*plain.notes, f"without strips: {error}"))
+        fault: VerificationError | None = None
+        for what, tried in _more_careful(options):
+            try:
+                report = _optimize(file, output, tried, record, tell)
+            except VerificationError as error:
+                # a fault of ours, and no reason to leave the user without a plan
+                fault = fault or error
+            else:
+                notes = (f"without {what}: {fault}",) if fault is not None else ()
+                return replace(report, notes=(*report.notes, *notes))
+        assert fault is not None
+        raise fault
+
+
+def _more_careful(options: Options) -> Iterator[tuple[str, Options]]:
+    """The options, and what to try when the result turns out not to be safe."""
+    yield "", options
+    if options.join_in_place:
+        options = replace(options, join_in_place=False)
+        yield "joining in place", options
+    if options.strips:
+        yield "strips", replace(options, strips=False)
 
 
 def _optimize(
@@ -328,6 +342,7 @@ def _method_record(
     count = len(method.plan.values or ())
     old_pieces = earlier.pieces if earlier else ()
     pieces = tuple((v, *where) for v, where in sorted(best.draft.opened.pieces.items()))
+    joined = tuple((p.inner, p.outer, p.distance) for p in best.draft.parts)
     # what an earlier run opened stays open
     first = earlier.opened[0] if earlier and earlier.opened[1] == count else count
     return MethodRecord(
@@ -339,6 +354,7 @@ def _method_record(
         best.draft.order,
         planned_region(method, best.draft.timeline, best.solution, target),
         (*old_pieces, *pieces),
+        (*(earlier.joined if earlier else ()), *joined),
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from onearena.delegates.ethosu.calls import EthosUDelegate, call_boundaries, read_delegates
 from onearena.delegates.xnnpack.schema import XNNGraph
 from onearena.delegates.xnnpack.workspace import predict_workspace, program_workspace
+from onearena.elision import Elision, elide_copies
 from onearena.errors import AnalysisError
 from onearena.opening import (
     DelegatePayload,
@@ -84,6 +85,27 @@ def analyse_method(file: PteFile, plan: ExecutionPlan) -> AnalysedMethod:
     region = _recorded_region(plan, ethosu, temp)
     timeline = build_timeline(steps, temp=region)
     return AnalysedMethod(plan, payloads, steps, timeline, workspace, ethosu, temp)
+
+
+def without_copies(method: AnalysedMethod) -> tuple[AnalysedMethod, Elision] | None:
+    """A method whose kernels that need not copy are left out, see `elision.py`; None when there
+    are none.
+
+    Raises:
+        AnalysisError: the method contradicts itself.
+    """
+    found = elide_copies(method.steps, method.timeline.storage)
+    if found is None:
+        return None
+    calls = {new: method.steps.calls[old] for new, old in _kept_calls(method, found.order)}
+    edges = boundaries(found.plan, method.payloads, method.ethosu)
+    steps = method_steps(found.plan, calls, method.steps.what, edges)
+    steps = replace(steps, sources=found.sources)
+    return replace(method, plan=found.plan, steps=steps, timeline=build_timeline(steps)), found
+
+
+def _kept_calls(method: AnalysedMethod, order: Sequence[int]) -> Iterator[tuple[int, int]]:
+    return ((new, old) for new, old in enumerate(order) if old in method.steps.calls)
 
 
 def recorded_temp(file: PteFile, plan: ExecutionPlan) -> TempRecord | None:

@@ -18,6 +18,8 @@ from onearena.pte.schema import (
 )
 from onearena.timeline.numbers import computed_numbers, named_values
 from onearena.timeline.steps import MethodSteps
+from onearena.verification.origins import moves_bytes
+from onearena.verification.sharing import copies_all
 from onearena.verification.violation import Violation
 
 _RANDOM = ("rand", "bernoulli", "dropout", "normal", "multinomial", "poisson", "exponential")
@@ -26,14 +28,41 @@ _RANDOM = ("rand", "bernoulli", "dropout", "normal", "multinomial", "poisson", "
 def instruction_changes(
     before: MethodSteps, after: MethodSteps, order: Sequence[int]
 ) -> tuple[Violation, ...]:
-    """All violations; `order[new]` is the old position of an instruction."""
+    """All violations; `order[new]` is the old position of an instruction. One that only copies
+    may be missing: whether its copy was needed shows in the bytes."""
     name = after.plan.name or ""
-    count = len(before.instructions)
-    if len(after.instructions) != count:
+    gone = instructions_gone(before, order)
+    if len(after.instructions) != len(order):
         return (Violation("order", name, "the number of instructions changed"),)
-    if sorted(order) != list(range(count)):
+    if sorted([*order, *gone]) != list(range(len(before.instructions))):
         return (Violation("order", name, "the recorded order is not a permutation"),)
+    needed = [old for old in gone if not _only_copies(before, old)]
+    if needed:
+        found = f"instruction {needed[0]} of the original is missing"
+        return (Violation("order", name, found),)
     return (*_contents(before, after, order, name), *_ordered(before, order, name))
+
+
+def instructions_gone(before: MethodSteps, order: Sequence[int]) -> frozenset[int]:
+    """The instructions that an order leaves out."""
+    return frozenset(range(len(before.instructions))).difference(order)
+
+
+def _only_copies(method: MethodSteps, instruction: int) -> bool:
+    """Whether every byte that an instruction writes is a copy, of which byte being fixed."""
+    args = method.instructions[instruction]
+    step = method.steps[method.first_step[instruction]]
+    if not isinstance(args, KernelCall) or not step.roles.understood or not moves_bytes(step):
+        return False
+    if step.roles.in_place or step.roles.aliases or step.roles.scratch or "_nop" in step.label:
+        return False
+    if any(
+        method.tensor(v).allocation_info is None for v in (*step.roles.reads, *step.roles.writes)
+    ):
+        return False
+    if computed_numbers(method) & named_values(method.plan, args.args or ()):
+        return False
+    return all(copies_all(method, step, value) for value in step.roles.writes)
 
 
 def _contents(

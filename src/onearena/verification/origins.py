@@ -134,3 +134,14 @@ def append_piece(pieces: list[Piece], piece: Piece) -> None:
             pieces[-1] = Piece(last.start, last.size_bytes + piece.size_bytes, last.origins)
             return
     pieces.append(piece)
+
+
+def cut_pieces(pieces: Pieces, start: int, end: int) -> Pieces:
+    """The bytes [start, end) of a value, counted from `start`."""
+    result: list[Piece] = []
+    for piece in pieces:
+        first, last = max(piece.start, start), min(piece.start + piece.size_bytes, end)
+        if first < last:
+            origins = frozenset((o, at + first - piece.start) for o, at in piece.origins)
+            append_piece(result, Piece(first - start, last - first, origins))
+    return tuple(result)

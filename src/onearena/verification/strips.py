@@ -89,7 +89,22 @@ class _Check:
             problem = self._node(node)
             if problem is not None:
                 return f"node {node.index} ({node.name}): {problem}"
-        return None
+        return next(self._gaps(), None)
+
+    def _gaps(self) -> Iterator[str]:
+        """Values that nodes of the original wrote, and that no longer are written as a whole."""
+        written = self._after.producer
+        for value in self._after.values.values():
+            if value.id in self._before.producer and value.id not in written.keys() | self._pieces:
+                parts = [
+                    (p.offset_bytes, v) for v, p in self._pieces.items() if p.whole == value.id
+                ]
+                end = 0
+                for start, part in sorted(parts):
+                    if part in written and start <= end:
+                        end = max(end, start + (self._after.values[part].size_bytes or 0))
+                if end != value.size_bytes:
+                    yield f"value {value.id} is not written from byte {end} on"
 
     def _all(self, value: int) -> _Rows:
         axis = _axis(self._before.values[value])
