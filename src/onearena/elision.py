@@ -72,7 +72,7 @@ class _Elider:
     def __init__(self, method: MethodSteps, storage: Storage) -> None:
         self._method, self._storage = method, storage
         self._computed = computed_numbers(method)
-        self._grouped = {value for group in storage.groups for value in group}
+        self._group = {value: group for group in storage.groups for value in group}
         self._maybe = {v for step in method.steps for v in step.roles.maybe_reads}
         self._inside: dict[int, Part] = {}
         self._sources: dict[int, tuple[int, ...]] = {}
@@ -99,7 +99,7 @@ class _Elider:
         if self._computed & named_values(self._method.plan, args):
             return False
         name = (self._method.plan.operators or ())[call.op_index].name or ""
-        parts = tuple(_parts(self._method, name, args))
+        parts = self._owned(_parts(self._method, name, args))
         if not parts or not self._may_lie_so(parts, instruction):
             return False
         for part in parts:
@@ -108,32 +108,51 @@ class _Elider:
                 self._sources[part.outer] = tuple(p.inner for p in parts)
             else:
                 self._sources[part.inner] = (part.outer,)
+            self._take_views_along(part)
         return True
+
+    def _take_views_along(self, part: Part) -> None:
+        for owner in (part.inner, part.outer):
+            for value in self._group.get(owner, ()):
+                if value != owner:
+                    self._inside[value] = Part(value, owner, 0)
+                    self._sources[value] = (owner,)
+
+    def _owned(self, parts: Iterable[Part]) -> tuple[Part, ...]:
+        """The parts, with the names under which values are written instead of views; empty when
+        one of them is not free to move."""
+        found: list[Part] = []
+        for part in parts:
+            inner, outer = self._owner(part.inner), self._owner(part.outer)
+            if inner is None or outer is None:
+                return ()
+            found.append(Part(inner, outer, part.distance))
+        return tuple(found)
 
     def _may_lie_so(self, parts: Sequence[Part], instruction: int) -> bool:
         inner = [part.inner for part in parts]
         values = {*inner, *(part.outer for part in parts)}
         if len(set(inner)) < len(inner) or self._inside.keys() & inner:
             return False  # one value at two places
-        step = self._method.first_step[instruction]
-        made = set(self._method.steps[step].roles.writes)
-        memories = self._storage.memories
-        if len({memories[v].arena for v in values if v in memories}) != 1:
-            return False
-        return all(self._is_free(value) for value in values) and all(
-            self._storage.accesses.writes[value] == (step,) for value in values & made
-        )
+        return len({self._storage.memories[value].arena for value in values}) == 1
 
-    def _is_free(self, value: int) -> bool:
-        """True for memory that one step writes, and that only this value names."""
-        storage = self._storage
-        fixed = value in self._grouped or value in storage.state or value in storage.pinned
-        if fixed or value not in storage.memories or value in self._maybe:
-            return False
-        if storage.accesses.points_to.get(value) != frozenset((value,)):
-            return False
-        writes = storage.accesses.writes.get(value, ())
-        return len(writes) == 1 and value not in storage.accesses.exposed
+    def _owner(self, value: int) -> int | None:
+        """The name under which the memory of a value is written, once; None when it is written in
+        parts, or more than once, or may not move."""
+        storage, names = self._storage, self._group.get(value, (value,))
+        places = {storage.memories[v].start for v in names if v in storage.memories}
+        sizes = {storage.memories[v].size_bytes for v in names if v in storage.memories}
+        if len(places) != 1 or len(sizes) != 1:
+            return None
+        for name in names:
+            if name in storage.state or name in storage.pinned or name in self._maybe:
+                return None
+            if storage.accesses.points_to.get(name) != frozenset((name,)):
+                return None
+        writes = [(name, step) for name in names for step in storage.accesses.writes.get(name, ())]
+        if len(writes) != 1 or writes[0][0] in storage.accesses.exposed:
+            return None
+        return writes[0][0]
 
     # -- where they lie -------------------------------------------------------------------
 
