@@ -34,6 +34,7 @@ from onearena.program import (
 )
 from onearena.pte.container import PteFile
 from onearena.pte.schema import ExecutionPlan
+from onearena.repeat_search import repeat_drafts
 from onearena.results import Footprint
 from onearena.strip_search import strip_drafts
 from onearena.temp_planning import footprint_of, temp_notes
@@ -207,14 +208,17 @@ def drafts(
 
 def _drafts_of(maker: Drafter, options: Options) -> list[Draft]:
     """Drafts of a method; none when values are to be joined and there are none to join."""
-    result = [maker.closed()] if maker.elision or not maker.joins else []
-    if not options.open_delegates:
-        return result
-    found = maker.opened({})
-    joined = any(p.joined for p in found[0].opened.payloads.values())
-    if maker.joins and maker.elision is None and not joined:
-        return []
-    return result + _in_strips(maker, found, options)
+    joins, parts = maker.form.joins, maker.form.parts
+    result = [maker.closed()] if parts or not joins else []
+    if options.open_delegates:
+        found = maker.opened({})
+        joined = any(p.joined for p in found[0].opened.payloads.values())
+        if joins and not parts and not joined:
+            return []
+        result += _in_strips(maker, found, options)
+    if result and options.rematerialise and options.memory_map is None:
+        result += repeat_drafts(maker, best_of(result))
+    return result
 
 
 def _in_strips(maker: Drafter, found: list[Draft], options: Options) -> list[Draft]:

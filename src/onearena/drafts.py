@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from onearena.delegates.xnnpack.graph import Graph, index_graph
@@ -24,10 +24,12 @@ from onearena.program import (
     boundaries,
     foreign_state,
     method_label,
+    with_repeats,
     without_copies,
     workspace_of,
 )
 from onearena.pte.container import PteFile
+from onearena.repetition import Repeat
 from onearena.schedule import rescheduled
 from onearena.temp_planning import temp_region
 from onearena.timeline.build import Timeline, build_timeline
@@ -49,6 +51,9 @@ class Draft:
         weights_bytes: of weights that delegates keep more than once, since they run in strips.
         parts: values of the method that lie inside each other, since kernels that would copy
             them are left out.
+        moved: `moved[new] = old` instruction of the form that it was drafted from; empty when
+            none moved.
+        regions: what runs in strips.
     """
 
     opened: OpenedMethod
@@ -58,6 +63,8 @@ class Draft:
     workspace_bytes: int
     weights_bytes: int = 0
     parts: tuple[Part, ...] = ()
+    moved: tuple[int, ...] = ()
+    regions: Regions = field(default_factory=dict)
 
     @property
     def least_bytes(self) -> int:
@@ -71,6 +78,26 @@ def simplifications(options: Options) -> Simplifications:
     return replace(passes, transient_indirection=options.transient_indirection)
 
 
+@dataclass(frozen=True)
+class Form:
+    """A method as drafts start from it.
+
+    Attributes:
+        order: by instruction, its number in the file; empty when it has those of the file.
+        parts: see :class:`Draft`.
+        joins: results inside calls lie where their operands do, wherever that is possible.
+    """
+
+    method: AnalysedMethod
+    order: tuple[int, ...] = ()
+    parts: tuple[Part, ...] = ()
+    joins: bool = False
+
+    def composed(self, order: tuple[int, ...]) -> tuple[int, ...]:
+        """The numbers in the file of an order of this form's instructions; empty is as it is."""
+        return tuple(self.order[k] for k in order) if self.order and order else order or self.order
+
+
 class Drafter:
     """Makes drafts of one method."""
 
@@ -80,36 +107,44 @@ class Drafter:
         analysed: Mapping[int, AnalysedMethod],
         position: int,
         options: Options,
-        joins: bool = False,
+        form: Form | None = None,
     ) -> None:
         """Prepares drafts of method `position` of a file.
 
         Args:
-            joins: results lie where their operands do, wherever that is possible.
+            form: the method with other instructions; by default it is as it stands.
         """
-        self._method, self._options = analysed[position], options
-        found = without_copies(self._method) if joins and not self._method.temp else None
-        self.elision = found[1] if found else None
-        if found:
-            self._method = found[0]
         self._given = (file, analysed, position, options)
+        self.form = form or Form(analysed[position])
+        self.method, self._options = self.form.method, options
         self._shared = len(analysed) > 1
         self._reserved = foreign_state(analysed, position) if self._shared else ()
-        self._label = method_label(file, self._method.plan)
-        self._edges = boundaries(self._method.plan, self._method.payloads)
+        self._label = method_label(file, self.method.plan)
+        self._edges = boundaries(self.method.plan, self.method.payloads)
         self._normalised: dict[int, Graph] = {}
         self._switches = simplifications(options)
-        self.joins = joins
-        self._fixed = _fixed_values(self._method.timeline.storage)
+        self._fixed = _fixed_values(self.method.timeline.storage)
 
     def joining(self) -> Drafter:
         """One for the same method whose drafts let results lie where their operands do."""
-        return Drafter(*self._given, joins=True)
+        form = replace(self.form, joins=True)
+        found = None if self.method.temp else without_copies(self.method)
+        if found is not None:
+            form = replace(form, method=found[0], order=found[1].order, parts=found[1].parts)
+        return Drafter(*self._given, form)
+
+    def repeating(self, repeats: Sequence[Repeat]) -> Drafter | None:
+        """One for the same method with some kernels once more; None when that cannot be."""
+        found = None if self.method.temp else with_repeats(self.method, repeats)
+        if found is None:
+            return None
+        order = self.form.composed(found[1].order)
+        return Drafter(*self._given, replace(self.form, method=found[0], order=order))
 
     def normalised(self, delegate: int) -> Graph:
         """The payload of a delegate that can be opened, as it is before that."""
         if delegate not in self._normalised:
-            payload = self._method.payloads[delegate]
+            payload = self.method.payloads[delegate]
             assert payload.payload is not None
             graph = index_graph(payload.payload.graph, self._label)
             prepared, _ = prepare(graph, self._label, self._switches, payload.is_static)
@@ -119,13 +154,13 @@ class Drafter:
     @cached_property
     def spare_work(self) -> int:
         """What strips may compute more, all together: rows that two strips both need."""
-        graphs = [p.graph for p in self._method.payloads.values() if p.graph is not None]
+        graphs = [p.graph for p in self.method.payloads.values() if p.graph is not None]
         share = self._options.max_latency - 1
         return int(share * sum(graph_work(graph) for graph in graphs))
 
     def closed(self) -> Draft:
         """The method as it is, with another plan."""
-        method = self._method
+        method = self.method
         opened = OpenedMethod(method.plan, method.steps.calls, frozenset(), {}, 0, ())
         return self._draft(opened, (), method.steps)
 
@@ -140,14 +175,14 @@ class Drafter:
         Raises:
             FormatError: a payload contradicts itself.
         """
-        method, edges = self._method, self._edges
+        method, edges = self.method, self._edges
         regions = {k: found for k, found in regions.items() if k not in whole}
-        joins = MethodJoins(self._fixed, without=whole) if self.joins else None
+        joins = MethodJoins(self._fixed, without=whole) if self.form.joins else None
         opened = open_method(
             method.plan, method.payloads, self._label, regions, self._switches, joins
         )
         steps = self._steps(opened, edges)
-        plain = self._draft(opened, (), steps)
+        plain = self._draft(opened, (), steps, regions=regions)
         moving = _delegates_with_moving_parts(plain)
         if moving:
             return self.opened(regions, whole | moving)
@@ -158,11 +193,12 @@ class Drafter:
             return [plain]
         shifted = {k: edges[old] for k, old in enumerate(order) if old in edges}
         steps = self._steps(moved, shifted if order else edges)
-        return [plain, self._draft(moved, order, steps, plain.timeline.storage)]
+        return [plain, self._draft(moved, order, steps, plain.timeline.storage, regions)]
 
     def _steps(self, opened: OpenedMethod, edges: Mapping[int, Boundary]) -> MethodSteps:
         steps = method_steps(opened.plan, opened.calls, self._label, edges)
-        return replace(steps, sources=self._method.steps.sources)
+        known = self.method.steps
+        return replace(steps, sources=known.sources, remade=known.remade)
 
     def _draft(
         self,
@@ -170,8 +206,9 @@ class Drafter:
         order: tuple[int, ...],
         steps: MethodSteps,
         storage: Storage | None = None,
+        regions: Regions | None = None,
     ) -> Draft:
-        method = self._method
+        method = self.method
         temp = temp_region(method, opened.plan, self._options.target)
         in_place = self._options.in_place_kernels
         if steps is method.steps and not self._shared and temp is None and in_place:
@@ -186,11 +223,17 @@ class Drafter:
         graphs.update((k, p.graph.source) for k, p in opened.payloads.items())
         weights = sum(p.strips.weights_bytes for p in opened.payloads.values() if p.strips)
         workspace = workspace_of(opened.plan, graphs)
-        if self.elision is not None:
-            left = self.elision.order
-            order = tuple(left[k] for k in order) if order else left
-        parts = self.elision.parts if self.elision else ()
-        return Draft(opened, order, timeline, bound, workspace, weights, parts)
+        return Draft(
+            opened,
+            self.form.composed(order),
+            timeline,
+            bound,
+            workspace,
+            weights,
+            self.form.parts,
+            order,
+            regions or {},
+        )
 
 
 def _fixed_values(storage: Storage) -> frozenset[int]:

@@ -25,6 +25,8 @@ class Options:
         in_place_kernels: let kernels write over operands where that is proven to be safe.
         join_in_place: results of concatenations, slices and views lie where their operands do,
             where that saves memory. Not with a memory map.
+        rematerialise: cheap kernels run once more where keeping their results would take more
+            memory. Not with a memory map.
         transient_indirection: opened calls make their tables of pointers to pixels in each run, in
             their workspace, and keep none on the heap. Costs up to 5 % of the time.
         max_latency: how much longer a run may take, as a ratio: strips compute some rows twice.
@@ -40,5 +42,6 @@ class Options:
     simplify: bool = True
     in_place_kernels: bool = True
     join_in_place: bool = True
+    rematerialise: bool = True
     transient_indirection: bool = False
     max_latency: float = 1.02

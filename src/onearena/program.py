@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from onearena.delegates.ethosu.calls import EthosUDelegate, call_boundaries, read_delegates
@@ -21,6 +21,7 @@ from onearena.pte.container import PteFile
 from onearena.pte.schema import ExecutionPlan, Tensor
 from onearena.pte.tensors import tensor_bytes
 from onearena.record import TempRecord, read_record
+from onearena.repetition import Repeat, Repeated, repeat
 from onearena.temp_memory.demand import find_demand, target_isa
 from onearena.temp_memory.region import TempRegion
 from onearena.timeline.access import Memory
@@ -97,15 +98,37 @@ def without_copies(method: AnalysedMethod) -> tuple[AnalysedMethod, Elision] | N
     found = elide_copies(method.steps, method.timeline.storage)
     if found is None:
         return None
-    calls = {new: method.steps.calls[old] for new, old in _kept_calls(method, found.order)}
-    edges = boundaries(found.plan, method.payloads, method.ethosu)
-    steps = method_steps(found.plan, calls, method.steps.what, edges)
-    steps = replace(steps, sources=found.sources)
-    return replace(method, plan=found.plan, steps=steps, timeline=build_timeline(steps)), found
+    return _with_plan(method, found.plan, found.order, sources=found.sources), found
 
 
-def _kept_calls(method: AnalysedMethod, order: Sequence[int]) -> Iterator[tuple[int, int]]:
-    return ((new, old) for new, old in enumerate(order) if old in method.steps.calls)
+def with_repeats(
+    method: AnalysedMethod, repeats: Sequence[Repeat]
+) -> tuple[AnalysedMethod, Repeated] | None:
+    """A method some of whose kernels run once more, see `repetition.py`; None when they cannot.
+
+    Raises:
+        AnalysisError: the method contradicts itself.
+    """
+    found = repeat(method.steps, method.timeline.storage, repeats)
+    if found is None:
+        return None
+    sources, remade = method.steps.sources, method.steps.remade | found.remade
+    return _with_plan(method, found.plan, found.order, sources, remade), found
+
+
+def _with_plan(
+    method: AnalysedMethod,
+    plan: ExecutionPlan,
+    order: Sequence[int],
+    sources: Mapping[int, tuple[int, ...]],
+    remade: frozenset[int] = frozenset(),
+) -> AnalysedMethod:
+    known = method.steps.calls
+    calls = {new: known[old] for new, old in enumerate(order) if old in known}
+    edges = boundaries(plan, method.payloads, method.ethosu)
+    steps = method_steps(plan, calls, method.steps.what, edges)
+    steps = replace(steps, sources=sources, remade=remade)
+    return replace(method, plan=plan, steps=steps, timeline=build_timeline(steps))
 
 
 def recorded_temp(file: PteFile, plan: ExecutionPlan) -> TempRecord | None:

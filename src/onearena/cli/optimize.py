@@ -50,6 +50,11 @@ def add_parser(subparsers: Any) -> None:
         help="never let the result of a concatenation or slice lie where its operands are",
     )
     parser.add_argument(
+        "--no-rematerialise",
+        action="store_true",
+        help="never run a cheap kernel once more instead of keeping its result",
+    )
+    parser.add_argument(
         "--transient-indirection",
         action="store_true",
         help="convolutions make their tables of pointers in each run and keep none on the heap: "
@@ -105,6 +110,7 @@ def run(args: argparse.Namespace) -> int:
         simplify=not args.no_simplify,
         in_place_kernels=not args.no_in_place,
         join_in_place=not args.no_join_in_place,
+        rematerialise=not args.no_rematerialise,
         transient_indirection=args.transient_indirection,
         max_latency=args.max_latency,
     )

@@ -57,7 +57,8 @@ class Step:
 class MethodSteps:
     """A method with its steps. `first_step[i]` is the first step of instruction i;
     `first_step[n]` is the exit step; `calls` are the understood delegate calls by instruction;
-    `sources` are, by value that no step writes, the values whose bytes it has, see `elision.py`."""
+    `sources` are, by value that no step writes, the values whose bytes it has, see `elision.py`;
+    `remade` are values that are written again before some of their reads, see `repetition.py`."""
 
     what: str
     plan: ExecutionPlan
@@ -67,6 +68,7 @@ class MethodSteps:
     first_step: tuple[int, ...]
     calls: Mapping[int, XnnpackCall]
     sources: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    remade: frozenset[int] = frozenset()
 
     @property
     def exit_step(self) -> int:

@@ -276,11 +276,25 @@ def _natural_lifetimes(
         for value, steps in zip(group, touched, strict=True):
             is_view = value in views and value not in method.sources
             extended = steps | {birth} if steps and is_view else steps
-            if value in scratch:
+            if value in method.remade:
+                result[value] = _remade(method, value, steps)
+            elif value in scratch:
                 result[value] = merge(Interval(step, step + 1) for step in steps)
             else:
                 result[value] = lifetime_of(method, extended)
     return result
+
+
+def _remade(method: MethodSteps, value: int, touched: Collection[int]) -> Lifetime:
+    """The lifetime of a value that kernels write again: from each write to the last touch before
+    the next one."""
+    spans: list[Interval] = []
+    for step in sorted(touched):
+        if not spans or value in method.steps[step].roles.writes:
+            spans.append(Interval(step, step + 1))
+        else:
+            spans[-1] = Interval(spans[-1].start, step + 1)
+    return merge(spans)
 
 
 def _ready(method: MethodSteps) -> dict[int, set[int]]:

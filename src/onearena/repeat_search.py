@@ -1,0 +1,94 @@
+"""Which kernels of a method to run once more.
+
+From the peak, like the search for strips: of what is alive where most is alive, and neither read
+nor written there, whatever cheap kernels have made is made again behind it. Each of these values
+is tried alone, and all of them together; the best is kept when it lowers what the method needs,
+and the search goes on: what the kernels read may be made again, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from onearena.drafts import Draft, Drafter, best_of
+from onearena.peak import live_bytes, soft_peak
+from onearena.pte.tensors import ELEMENT_BYTES, tensor_bytes
+from onearena.repetition import Repeat, repeatable, repeats_over
+from onearena.timeline.steps import MethodSteps
+
+_MAX_ROUNDS = 6
+_TRIED = 4
+"""So many values are tried alone."""
+_NEAR = 0.97
+"""Steps with at least this share of the peak count as peaks."""
+_GAIN = 0.998
+"""What a round must bring at least, in relation to before."""
+_ELEMENT = 16
+"""What an element that a kernel makes counts, in multiplications of a delegate."""
+
+
+def repeat_drafts(maker: Drafter, start: Draft) -> list[Draft]:
+    """Drafts with kernels that run once more, each better than the one before and than `start`.
+
+    Raises:
+        FormatError: a payload contradicts itself.
+    """
+    return list(_drafts(maker, start))
+
+
+def _drafts(maker: Drafter, best: Draft) -> Iterator[Draft]:
+    spare = maker.spare_work
+    for _ in range(_MAX_ROUNDS):
+        limit, found = _cost_bytes(best) * _GAIN, None
+        for repeats in _trials(maker, best):
+            work = _work(maker.method.steps, repeats)
+            other = maker.repeating(repeats) if work <= spare else None
+            if other is None:
+                continue
+            draft = _like(other, best)
+            cost = _cost_bytes(draft)
+            if cost < limit and draft.least_bytes <= best.least_bytes:
+                limit, found = cost, (other, draft, work)
+        if found is None:
+            return
+        maker, best, work = found
+        spare -= work
+        yield best
+
+
+def _like(maker: Drafter, draft: Draft) -> Draft:
+    """The draft of another form that is made as this one was."""
+    if not draft.opened.payloads and not draft.opened.calls:
+        return maker.closed()
+    return best_of(maker.opened(draft.regions))
+
+
+def _trials(maker: Drafter, draft: Draft) -> Iterator[tuple[Repeat, ...]]:
+    """In instructions of the form that the maker has."""
+    method, storage = draft.timeline.method, draft.timeline.storage
+    live = live_bytes(draft.timeline)
+    is_full = [size >= _NEAR * max(live, default=0) for size in live]
+    found = dict(repeats_over(method, storage, is_full, repeatable(method, storage)))
+    sizes = {value: tensor_bytes(method.tensor(value)) or 0 for value in found}
+    order = draft.moved or tuple(range(len(method.instructions)))
+    choices = [
+        tuple(Repeat(order[r.instruction], order[r.before]) for r in found[value])
+        for value in sorted(found, key=lambda value: -sizes[value])
+    ]
+    yield from choices[:_TRIED]
+    if len(choices) > 1:
+        yield tuple(r for repeats in choices for r in repeats)
+
+
+def _work(method: MethodSteps, repeats: Sequence[Repeat]) -> int:
+    total = 0
+    for entry in repeats:
+        for value in method.steps[method.first_step[entry.instruction]].roles.writes:
+            tensor = method.tensor(value)
+            total += (tensor_bytes(tensor) or 0) // ELEMENT_BYTES[tensor.scalar_type]
+    return total * _ELEMENT
+
+
+def _cost_bytes(draft: Draft) -> float:
+    peak = soft_peak(live_bytes(draft.timeline))
+    return peak + draft.workspace_bytes + draft.weights_bytes
