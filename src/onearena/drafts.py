@@ -158,6 +158,10 @@ class Drafter:
         share = self._options.max_latency - 1
         return int(share * sum(graph_work(graph) for graph in graphs))
 
+    def more_work(self, kernels: int) -> int:
+        """What may be computed more, when kernels count that much for all that they make."""
+        return self.spare_work + int((self._options.max_latency - 1) * kernels)
+
     def closed(self) -> Draft:
         """The method as it is, with another plan."""
         method = self.method

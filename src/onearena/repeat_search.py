@@ -8,10 +8,11 @@ and the search goes on: what the kernels read may be made again, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from onearena.drafts import Draft, Drafter, best_of
 from onearena.peak import live_bytes, soft_peak
+from onearena.pte.schema import KernelCall
 from onearena.pte.tensors import ELEMENT_BYTES, tensor_bytes
 from onearena.repetition import Repeat, repeatable, repeats_over
 from onearena.timeline.steps import MethodSteps
@@ -37,11 +38,13 @@ def repeat_drafts(maker: Drafter, start: Draft) -> list[Draft]:
 
 
 def _drafts(maker: Drafter, best: Draft) -> Iterator[Draft]:
-    spare = maker.spare_work
+    steps = maker.method.steps
+    kernels = [k for k, args in enumerate(steps.instructions) if isinstance(args, KernelCall)]
+    spare = maker.more_work(_work(steps, kernels))
     for _ in range(_MAX_ROUNDS):
         limit, found = _cost_bytes(best) * _GAIN, None
         for repeats in _trials(maker, best):
-            work = _work(maker.method.steps, repeats)
+            work = _work(maker.method.steps, [entry.instruction for entry in repeats])
             other = maker.repeating(repeats) if work <= spare else None
             if other is None:
                 continue
@@ -80,12 +83,14 @@ def _trials(maker: Drafter, draft: Draft) -> Iterator[tuple[Repeat, ...]]:
         yield tuple(r for repeats in choices for r in repeats)
 
 
-def _work(method: MethodSteps, repeats: Sequence[Repeat]) -> int:
+def _work(method: MethodSteps, instructions: Iterable[int]) -> int:
+    """Of kernels, by what they make."""
     total = 0
-    for entry in repeats:
-        for value in method.steps[method.first_step[entry.instruction]].roles.writes:
+    for number in instructions:
+        for value in method.steps[method.first_step[number]].roles.writes:
             tensor = method.tensor(value)
-            total += (tensor_bytes(tensor) or 0) // ELEMENT_BYTES[tensor.scalar_type]
+            width = ELEMENT_BYTES.get(tensor.scalar_type, 1)
+            total += (tensor_bytes(tensor) or 0) // width
     return total * _ELEMENT
 
 

@@ -71,9 +71,18 @@ def repeatable(method: MethodSteps, storage: Storage) -> dict[int, int]:
             roles = method.steps[method.first_step[number]].roles
             if _is_cheap(method, args) and len(roles.writes) == 1 and roles.understood:
                 plain = not roles.in_place and not roles.aliases and not roles.scratch
+                plain &= not set(roles.reads) & set(roles.writes)
                 if plain and _is_alone(storage, roles.writes[0]):
                     found[roles.writes[0]] = number
-    return found
+    return {v: number for v, number in found.items() if _only_writer(method, storage, v, number)}
+
+
+def _only_writer(method: MethodSteps, storage: Storage, value: int, number: int) -> bool:
+    """Whether nothing writes a value but one instruction, however often it is there."""
+    steps = storage.accesses.writes.get(value, ())
+    writers = (method.steps[step].instruction for step in steps)
+    own = method.instructions[number]
+    return all(k >= 0 and method.instructions[k] == own for k in writers)
 
 
 def _is_cheap(method: MethodSteps, call: KernelCall) -> bool:

@@ -46,7 +46,9 @@ def force_strips(source: Path, target: Path, rng: random.Random) -> int:
 def _draft(
     file: PteFile, analysed: Mapping[int, AnalysedMethod], rng: random.Random
 ) -> Draft | None:
-    maker = Drafter(file, analysed, 0, OPTIONS, joins=rng.random() < 0.6)
+    maker = Drafter(file, analysed, 0, OPTIONS)
+    if rng.random() < 0.6:
+        maker = maker.joining()
     delegates = sorted(maker.opened({})[0].opened.payloads)
     regions: dict[int, tuple[Region, ...]] = {}
     for delegate in delegates:

@@ -118,7 +118,7 @@ def _forced(source: Path, target: Path) -> int:
     with open_pte(source) as file:
         plans = file.program.execution_plan or ()
         analysed = {k: analyse_method(file, plan) for k, plan in enumerate(plans)}
-        draft = Drafter(file, analysed, 0, options, joins=True).opened({})[-1]
+        draft = Drafter(file, analysed, 0, options).joining().opened({})[-1]
         if not draft.opened.pieces and not draft.parts:
             return 0
         candidate = solve(analysed[0], draft, options)
