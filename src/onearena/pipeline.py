@@ -145,6 +145,9 @@ def optimize(
 def _more_careful(options: Options) -> Iterator[tuple[str, Options]]:
     """The options, and what to try when the result turns out not to be safe."""
     yield "", options
+    if options.rematerialise:
+        options = replace(options, rematerialise=False)
+        yield "rematerialising", options
     if options.join_in_place:
         options = replace(options, join_in_place=False)
         yield "joining in place", options
