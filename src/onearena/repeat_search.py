@@ -24,6 +24,8 @@ _NEAR = 0.97
 """Steps with at least this share of the peak count as peaks."""
 _GAIN = 0.998
 """What a round must bring at least, in relation to before."""
+_SMALL = 1 / 512
+"""Values that are smaller than this share of the peak are kept: no round would bring enough."""
 _ELEMENT = 16
 """What an element that a kernel makes counts, in multiplications of a delegate."""
 
@@ -70,9 +72,12 @@ def _trials(maker: Drafter, draft: Draft) -> Iterator[tuple[Repeat, ...]]:
     """In instructions of the form that the maker has."""
     method, storage = draft.timeline.method, draft.timeline.storage
     live = live_bytes(draft.timeline)
-    is_full = [size >= _NEAR * max(live, default=0) for size in live]
-    found = dict(repeats_over(method, storage, is_full, repeatable(method, storage)))
-    sizes = {value: tensor_bytes(method.tensor(value)) or 0 for value in found}
+    peak = max(live, default=0)
+    is_full = [size >= _NEAR * peak for size in live]
+    writers = repeatable(method, storage)
+    sizes = {value: tensor_bytes(method.tensor(value)) or 0 for value in writers}
+    writers = {value: k for value, k in writers.items() if sizes[value] >= _SMALL * peak}
+    found = dict(repeats_over(method, storage, is_full, writers))
     order = draft.moved or tuple(range(len(method.instructions)))
     choices = [
         tuple(Repeat(order[r.instruction], order[r.before]) for r in found[value])
