@@ -42,20 +42,33 @@ class _Rows:
     is_whole: bool
 
 
-def strip_fault(before: Graph, after: Graph, pieces: Mapping[int, Piece]) -> str | None:
+def strip_fault(
+    before: Graph,
+    after: Graph,
+    pieces: Mapping[int, Piece],
+    known: Mapping[int, Piece] | None = None,
+) -> str | None:
     """What is wrong with the strips of a payload, or None.
 
     Args:
         before: the graph that was cut, with the numbers of its values.
         after: the graph with strips.
         pieces: by value of `after` that is a part of another one, where it lies.
+        known: the same for `before`, which may have been cut already.
     """
-    return _Check(before, after, pieces).run()
+    return _Check(before, after, pieces, known or {}).run()
 
 
 class _Check:
-    def __init__(self, before: Graph, after: Graph, pieces: Mapping[int, Piece]) -> None:
+    def __init__(
+        self,
+        before: Graph,
+        after: Graph,
+        pieces: Mapping[int, Piece],
+        known: Mapping[int, Piece],
+    ) -> None:
         self._before, self._after, self._pieces = before, after, pieces
+        self._known = known
         self._types = _types(before), _types(after)
         self._places = Places(before, self._types[0])
         self._meaning: dict[int, _Rows] = {}
@@ -114,7 +127,7 @@ class _Check:
     def _is_in_its_place(self, value: Value) -> bool:
         """Whether a value of the original is what the original has where it lies now."""
         piece = self._pieces.get(value.id)
-        if piece is None:
+        if piece is None or piece == self._known.get(value.id):
             return True
         if piece.whole not in self._before.values or not self._is_inside(value, piece):
             return False
