@@ -18,6 +18,7 @@ from onearena.candidates import solve
 from onearena.drafts import Drafter
 from onearena.errors import VerificationError
 from onearena.flatbuf.data import read_data
+from onearena.memory_map import parse_memory_map
 from onearena.options import Options
 from onearena.pipeline import optimize, verify, write_planned
 from onearena.program import analyse_method
@@ -195,6 +196,20 @@ def test_dynamic_shapes_stay_as_they_are(
         )
     )
     assert _forced(stock, tmp_path / "joined.pte") == 0
+
+
+@pytest.mark.parametrize("partitioners", [xnnpack, portable])
+def test_joined_programs_are_planned_once_more(
+    partitioners: Any, program: Program, tmp_path: Path
+) -> None:
+    """Into a memory map: what lies in what stays as it is, as far as somebody reads it."""
+    stock = program(lambda: lower(_Nested(False), (LONG, SHORT), partitioners=partitioners))
+    joined, again = tmp_path / "joined.pte", tmp_path / "again.pte"
+    assert _forced(stock, joined)
+    optimize(joined, again, Options(memory_map=parse_memory_map("all:1M:1")))
+    assert verify(again).violations == ()
+    calls = random_calls(LONG, SHORT)
+    assert difference(play(stock, calls), play(again, calls)) is None
 
 
 # -- faults ---------------------------------------------------------------------------------
