@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 from onearena.apply import XNNPACK_TAIL_BYTES, place_values
 from onearena.delegates.ethosu.payload import ETHOSU_BACKEND
@@ -34,6 +35,7 @@ from onearena.program import (
 )
 from onearena.pte.container import PteFile
 from onearena.pte.schema import ExecutionPlan
+from onearena.repeat_search import repeat_drafts
 from onearena.results import Footprint
 from onearena.strip_search import strip_drafts
 from onearena.temp_planning import temp_notes
@@ -176,22 +178,62 @@ def drafts(
 ) -> list[Draft]:
     """What could be planned instead, the most promising first."""
     stages = drafts_in_stages(file, analysed, position, options)
-    return sorted((d for found in stages for d in found), key=lambda d: d.least_bytes)
+    return sorted((d for stage in stages for d in stage.drafts), key=lambda d: d.least_bytes)
+
+
+class StageKind(IntEnum):
+    """What is done for memory, the cheapest first."""
+
+    CLOSED = 0
+    OPENED = 1
+    STRIPS = 2
+    REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Drafts that do more than those of the stages before, all for the same reason."""
+
+    kind: StageKind
+    drafts: tuple[Draft, ...]
 
 
 def drafts_in_stages(
     file: PteFile, analysed: Mapping[int, AnalysedMethod], position: int, options: Options
-) -> list[list[Draft]]:
-    """What could be planned instead: with calls closed, with calls opened, and then with more and
-    more of them in strips."""
-    maker = Drafter(file, analysed, position, options)
-    stages = [[maker.closed()]]
+) -> list[Stage]:
+    """What could be planned instead: with calls closed, with calls opened, then with more and
+    more of them in strips, at last with kernels that run once more."""
+    makers = [Drafter(file, analysed, position, options)]
+    if options.join_in_place and options.memory_map is None:
+        # of two that take the same, the one that copies less
+        makers.insert(0, makers[0].joining())
+    forms = [_stages_of(maker, options) for maker in makers]
+    return [
+        Stage(kind, tuple(draft for form in forms for k, draft in form if k == (kind, turn)))
+        for kind, turn in sorted({key for form in forms for key, _ in form})
+    ]
+
+
+def _stages_of(maker: Drafter, options: Options) -> list[tuple[tuple[StageKind, int], Draft]]:
+    """Drafts of a method, with the stage that each belongs to; none when values are to be joined
+    and there are none to join."""
+    joins, parts = maker.form.joins, maker.form.parts
+    result: list[tuple[tuple[StageKind, int], Draft]] = []
+    if parts or not joins:
+        result.append(((StageKind.CLOSED, 0), maker.closed()))
     if options.open_delegates:
         found = maker.opened({})
-        stages.append(found)
+        joined = any(p.joined for p in found[0].opened.payloads.values())
+        if joins and not parts and not joined:
+            return []
+        result += [((StageKind.OPENED, 0), draft) for draft in found]
         if options.strips and options.memory_map is None:
-            stages += [[draft] for draft in strip_drafts(maker, best_of(found))]
-    return stages
+            strips = strip_drafts(maker, best_of(found))
+            result += [((StageKind.STRIPS, turn), draft) for turn, draft in enumerate(strips)]
+    if result and options.rematerialise and options.memory_map is None:
+        repeats = repeat_drafts(maker, best_of([draft for _, draft in result]))
+        result += [((StageKind.REPEATS, 0), draft) for draft in repeats]
+    return result
 
 
 def solve(method: AnalysedMethod, draft: Draft, options: Options) -> Candidate:

@@ -11,7 +11,7 @@ from onearena.errors import UsageError
 from onearena.latency import Basis, Latency, Measurer, Pace
 from onearena.latency_guard import Choice, guarded
 from onearena.options import Options
-from onearena.pointers import method_work, more_work
+from onearena.pointers import method_work
 from onearena.program import AnalysedMethod
 from onearena.pte.container import PteFile
 from onearena.stages import Stages
@@ -91,7 +91,7 @@ def _modelled(stages: Stages, options: Options) -> Choice:
     if staged.candidate is None:
         return Choice(None, staged.notes, None)
     draft = staged.candidate.draft
-    more = staged.pointer_work + more_work(draft)
+    more = staged.pointer_work + draft.more_work
     work = method_work(stages.method)
     latency = Latency(1 + more / work if work else 1.0, Basis.MODEL, options.max_latency)
     bits: tuple[str, ...] = ()

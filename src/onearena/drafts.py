@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from onearena.delegates.xnnpack.graph import Graph, index_graph
@@ -15,7 +15,8 @@ from onearena.delegates.xnnpack.simplify_switches import (
 )
 from onearena.delegates.xnnpack.strips import Region
 from onearena.delegates.xnnpack.work import graph_work
-from onearena.opening import OpenedMethod, called_delegates, open_method
+from onearena.elision import Part
+from onearena.opening import MethodJoins, OpenedMethod, called_delegates, open_method
 from onearena.options import Options, Pointers
 from onearena.planners import lower_bound_bytes
 from onearena.program import (
@@ -23,13 +24,16 @@ from onearena.program import (
     boundaries,
     foreign_state,
     method_label,
+    with_repeats,
+    without_copies,
     workspace_of,
 )
 from onearena.pte.container import PteFile
+from onearena.repetition import Repeat
 from onearena.schedule import rescheduled
 from onearena.temp_planning import temp_region
 from onearena.timeline.build import Timeline, build_timeline
-from onearena.timeline.steps import MethodSteps, method_steps
+from onearena.timeline.steps import Boundary, MethodSteps, method_steps
 from onearena.timeline.storage import Storage
 
 Regions = Mapping[int, tuple[Region, ...]]
@@ -41,10 +45,16 @@ class Draft:
     """A method that may be planned.
 
     Attributes:
-        order: `order[new] = old` instruction; empty when none moved.
+        order: `order[new] = old` instruction; empty when none moved or went.
         bound_bytes: no plan of it is smaller.
         workspace_bytes: predicted.
         weights_bytes: of weights that delegates keep more than once, since they run in strips.
+        parts: values of the method that lie inside each other, since kernels that would copy
+            them are left out.
+        moved: `moved[new] = old` instruction of the form that it was drafted from; empty when
+            none moved.
+        regions: what runs in strips.
+        repeat_work: what kernels compute that run once more.
     """
 
     opened: OpenedMethod
@@ -53,6 +63,16 @@ class Draft:
     bound_bytes: int
     workspace_bytes: int
     weights_bytes: int = 0
+    parts: tuple[Part, ...] = ()
+    moved: tuple[int, ...] = ()
+    regions: Regions = field(default_factory=dict)
+    repeat_work: int = 0
+
+    @property
+    def more_work(self) -> int:
+        """What is computed more than once: by strips, and by kernels that run once more."""
+        payloads = self.opened.payloads.values()
+        return self.repeat_work + sum(p.strips.work for p in payloads if p.strips)
 
     @property
     def least_bytes(self) -> int:
@@ -67,6 +87,26 @@ def simplifications(options: Options) -> Simplifications:
     return replace(passes, transient_indirection=is_on)
 
 
+@dataclass(frozen=True)
+class Form:
+    """A method as drafts start from it.
+
+    Attributes:
+        order: by instruction, its number in the file; empty when it has those of the file.
+        parts: see :class:`Draft`.
+        joins: results inside calls lie where their operands do, wherever that is possible.
+    """
+
+    method: AnalysedMethod
+    order: tuple[int, ...] = ()
+    parts: tuple[Part, ...] = ()
+    joins: bool = False
+
+    def composed(self, order: tuple[int, ...]) -> tuple[int, ...]:
+        """The numbers in the file of an order of this form's instructions; empty is as it is."""
+        return tuple(self.order[k] for k in order) if self.order and order else order or self.order
+
+
 class Drafter:
     """Makes drafts of one method."""
 
@@ -76,20 +116,44 @@ class Drafter:
         analysed: Mapping[int, AnalysedMethod],
         position: int,
         options: Options,
+        form: Form | None = None,
     ) -> None:
-        """Prepares drafts of method `position` of a file."""
-        self._method, self._options = analysed[position], options
+        """Prepares drafts of method `position` of a file.
+
+        Args:
+            form: the method with other instructions; by default it is as it stands.
+        """
+        self._given = (file, analysed, position, options)
+        self.form = form or Form(analysed[position])
+        self.method, self._options = self.form.method, options
         self._shared = len(analysed) > 1
         self._reserved = foreign_state(analysed, position) if self._shared else ()
-        self._label = method_label(file, self._method.plan)
-        self._edges = boundaries(self._method.plan, self._method.payloads)
+        self._label = method_label(file, self.method.plan)
+        self._edges = boundaries(self.method.plan, self.method.payloads)
         self._normalised: dict[int, Graph] = {}
         self._switches = simplifications(options)
+        self._fixed = _fixed_values(self.method.timeline.storage)
+
+    def joining(self) -> Drafter:
+        """One for the same method whose drafts let results lie where their operands do."""
+        form = replace(self.form, joins=True)
+        found = None if self.method.temp else without_copies(self.method)
+        if found is not None:
+            form = replace(form, method=found[0], order=found[1].order, parts=found[1].parts)
+        return Drafter(*self._given, form)
+
+    def repeating(self, repeats: Sequence[Repeat]) -> Drafter | None:
+        """One for the same method with some kernels once more; None when that cannot be."""
+        found = None if self.method.temp else with_repeats(self.method, repeats)
+        if found is None:
+            return None
+        order = self.form.composed(found[1].order)
+        return Drafter(*self._given, replace(self.form, method=found[0], order=order))
 
     def normalised(self, delegate: int) -> Graph:
         """The payload of a delegate that can be opened, as it is before that."""
         if delegate not in self._normalised:
-            payload = self._method.payloads[delegate]
+            payload = self.method.payloads[delegate]
             assert payload.payload is not None
             graph = index_graph(payload.payload.graph, self._label)
             prepared, _ = prepare(graph, self._label, self._switches, payload.is_static)
@@ -99,41 +163,56 @@ class Drafter:
     @cached_property
     def spare_work(self) -> int:
         """What strips may compute more, all together: rows that two strips both need."""
-        graphs = [p.graph for p in self._method.payloads.values() if p.graph is not None]
+        graphs = [p.graph for p in self.method.payloads.values() if p.graph is not None]
         share = self._options.max_latency - 1
         return int(share * sum(graph_work(graph) for graph in graphs))
 
+    def more_work(self, kernels: int) -> int:
+        """What strips, and kernels that run once more, may compute more together, when kernels
+        count that much for all that they make."""
+        return self.spare_work + int((self._options.max_latency - 1) * kernels)
+
     def closed(self) -> Draft:
         """The method as it is, with another plan."""
-        method = self._method
+        method = self.method
         opened = OpenedMethod(method.plan, method.steps.calls, frozenset(), {}, 0, ())
         return self._draft(opened, (), method.steps)
 
-    def opened(self, regions: Regions) -> list[Draft]:
+    def opened(self, regions: Regions, whole: frozenset[int] = frozenset()) -> list[Draft]:
         """The method with its delegates opened, in its order and in a better one.
 
         Args:
             regions: what delegates run in strips. A delegate that cannot run so stays closed;
                 one whose arguments are where the program puts them only at run time runs whole.
+            whole: delegates whose values have no parts.
 
         Raises:
             FormatError: a payload contradicts itself.
         """
-        method, edges = self._method, self._edges
-        opened = open_method(method.plan, method.payloads, self._label, regions, self._switches)
-        steps = method_steps(opened.plan, opened.calls, self._label, edges)
-        plain = self._draft(opened, (), steps)
+        method, edges = self.method, self._edges
+        regions = {k: found for k, found in regions.items() if k not in whole}
+        joins = MethodJoins(self._fixed, without=whole) if self.form.joins else None
+        opened = open_method(
+            method.plan, method.payloads, self._label, regions, self._switches, joins
+        )
+        steps = self._steps(opened, edges)
+        plain = self._draft(opened, (), steps, regions=regions)
         moving = _delegates_with_moving_parts(plain)
         if moving:
-            return self.opened({k: found for k, found in regions.items() if k not in moving})
+            return self.opened(regions, whole | moving)
         if not self._options.reorder:
             return [plain]
         moved, order = rescheduled(opened, steps, plain.timeline.storage, self._label)
         if moved is opened:
             return [plain]
         shifted = {k: edges[old] for k, old in enumerate(order) if old in edges}
-        steps = method_steps(moved.plan, moved.calls, self._label, shifted if order else edges)
-        return [plain, self._draft(moved, order, steps, plain.timeline.storage)]
+        steps = self._steps(moved, shifted if order else edges)
+        return [plain, self._draft(moved, order, steps, plain.timeline.storage, regions)]
+
+    def _steps(self, opened: OpenedMethod, edges: Mapping[int, Boundary]) -> MethodSteps:
+        steps = method_steps(opened.plan, opened.calls, self._label, edges)
+        known = self.method.steps
+        return replace(steps, sources=known.sources, remade=known.remade)
 
     def _draft(
         self,
@@ -141,8 +220,9 @@ class Drafter:
         order: tuple[int, ...],
         steps: MethodSteps,
         storage: Storage | None = None,
+        regions: Regions | None = None,
     ) -> Draft:
-        method = self._method
+        method = self.method
         temp = temp_region(method, opened.plan, self._options.target)
         in_place = self._options.in_place_kernels
         if steps is method.steps and not self._shared and temp is None and in_place:
@@ -157,7 +237,25 @@ class Drafter:
         graphs.update((k, p.graph.source) for k, p in opened.payloads.items())
         weights = sum(p.strips.weights_bytes for p in opened.payloads.values() if p.strips)
         workspace = workspace_of(opened.plan, graphs)
-        return Draft(opened, order, timeline, bound, workspace, weights)
+        return Draft(
+            opened,
+            self.form.composed(order),
+            timeline,
+            bound,
+            workspace,
+            weights,
+            self.form.parts,
+            order,
+            regions or {},
+        )
+
+
+def _fixed_values(storage: Storage) -> frozenset[int]:
+    """Values of a method that can have no parts: somebody else has their memory, too."""
+    points = storage.accesses.points_to
+    elsewhere = {v for v, targets in points.items() if targets != frozenset((v,))}
+    grouped = {value for group in storage.groups for value in group}
+    return frozenset(elsewhere | grouped | storage.state | storage.pinned.keys())
 
 
 def _delegates_with_moving_parts(draft: Draft) -> frozenset[int]:

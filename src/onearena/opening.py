@@ -10,6 +10,7 @@ from math import prod
 from onearena.delegates.ethosu.payload import ETHOSU_BACKEND
 from onearena.delegates.xnnpack.call import XnnpackCall, understand_call
 from onearena.delegates.xnnpack.graph import Graph, Value, index_graph
+from onearena.delegates.xnnpack.joins import PayloadJoins
 from onearena.delegates.xnnpack.opening import OpenedPayload, open_payload
 from onearena.delegates.xnnpack.payload import Payload, read_payload
 from onearena.delegates.xnnpack.rules import closed_reason
@@ -30,7 +31,7 @@ from onearena.pte.schema import (
     Instruction,
     Tensor,
 )
-from onearena.pte.tensors import Dynamism, ScalarType, is_dynamic
+from onearena.pte.tensors import Dynamism, ScalarType, is_dynamic, tensor_bytes
 
 XNNPACK_BACKEND = "XnnpackBackend"
 _INLINE, _SEGMENT = 0, 1
@@ -80,6 +81,21 @@ class DelegatePayload:
             FormatError: the graph is malformed.
         """
         return None if self.graph is None else predict_workspace(self.graph)
+
+
+@dataclass(frozen=True)
+class MethodJoins:
+    """What may lie inside other values of a call.
+
+    Attributes:
+        fixed: values of the method that can have no parts.
+        skipped: by delegate, what nodes write that are to stay.
+        without: delegates in which nothing is joined.
+    """
+
+    fixed: frozenset[int] = frozenset()
+    skipped: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    without: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -225,6 +241,7 @@ def open_method(
     what: str,
     regions: Mapping[int, Sequence[Region]] | None = None,
     switches: Simplifications = ALL_SIMPLIFICATIONS,
+    joins: MethodJoins | None = None,
 ) -> OpenedMethod:
     """Opens every call of the method that can be opened.
 
@@ -232,6 +249,7 @@ def open_method(
         regions: by delegate, what to run in strips; only of delegates that are called once, and
             with static shapes.
         switches: how payloads are simplified first.
+        joins: what may lie inside other values of a call; None for nothing but strips.
 
     Raises:
         FormatError: a payload contradicts itself.
@@ -250,8 +268,9 @@ def open_method(
         else:
             shapes = [_argument_dims(plan, c.args or ()) for c in calls_of.get(number, ())]
             strips = (regions or {}).get(number, ())
+            own = _payload_joins(plan, number, payload, calls_of.get(number, ()), joins)
             result = open_payload(
-                payload.payload.graph, what, shapes, strips, switches, payload.is_static
+                payload.payload.graph, what, shapes, strips, switches, payload.is_static, own
             )
             if isinstance(result, OpenedPayload) and strips:
                 result = _strip_problem(plan, calls_of.get(number, ()), result) or result
@@ -268,6 +287,46 @@ def open_method(
                 del opened[call.delegate_index]
                 reasons[call.delegate_index] = f"{problem} (instruction {position})"
     return _extend(plan, payloads, opened, reasons)
+
+
+def _payload_joins(
+    plan: ExecutionPlan,
+    number: int,
+    payload: DelegatePayload,
+    calls: Sequence[DelegateCall],
+    joins: MethodJoins | None,
+) -> PayloadJoins | None:
+    """What may be joined in a delegate's payload; None when nothing may."""
+    if joins is None or len(calls) != 1 or not payload.is_static or number in joins.without:
+        return None
+    args = calls[0].args or ()
+    places = {value: _place(plan, value) for value in args}
+    fixed = {
+        position
+        for position, value in enumerate(args)
+        if (own := places[value]) is None
+        or value in joins.fixed
+        or args.count(value) > 1
+        or any(other != value and _overlap(own, place) for other, place in places.items())
+    }
+    return PayloadJoins(frozenset(fixed), joins.skipped.get(number, frozenset()))
+
+
+def _place(plan: ExecutionPlan, value: int) -> tuple[int, int, int] | None:
+    """The arena, start and end of a planned tensor."""
+    tensor = (plan.values or ())[value].val
+    if not isinstance(tensor, Tensor) or tensor.allocation_info is None:
+        return None
+    start = tensor.allocation_info.offset
+    return tensor.allocation_info.memory_id, start, start + (tensor_bytes(tensor) or 0)
+
+
+def _overlap(first: tuple[int, int, int], second: tuple[int, int, int] | None) -> bool:
+    return (
+        second is not None
+        and first[0] == second[0]
+        and (first[1] < second[2] and second[1] < first[2])
+    )
 
 
 def _strip_problem(

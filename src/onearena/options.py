@@ -36,11 +36,15 @@ class Options:
             are never whole. Not with a memory map.
         simplify: leave out copies, transposes and paddings inside opened calls that change nothing.
         in_place_kernels: let kernels write over operands where that is proven to be safe.
+        join_in_place: results of concatenations, slices and views lie where their operands do,
+            where that saves memory. Not with a memory map.
+        rematerialise: cheap kernels run once more where keeping their results would take more
+            memory. Not with a memory map.
         transient_indirection: where opened calls keep their tables of pointers to pixels; all of
             them in scratch (on) cost up to 5 % of the time, and workspace.
         max_latency: how much longer a run may take, as a ratio: strips compute some rows twice,
-            and pointers in scratch are made anew. By a model of the work, and measured if that is
-            asked for.
+            kernels run once more, and pointers in scratch are made anew. By a model of the work,
+            and measured if that is asked for.
         measure_latency: run the result beside the original on the installed ExecuTorch; what
             makes it slower than `max_latency`, or changes a bit, is undone. Takes seconds, and
             not on every machine it ends alike. Not with a target or a memory map.
@@ -54,6 +58,8 @@ class Options:
     strips: bool = True
     simplify: bool = True
     in_place_kernels: bool = True
+    join_in_place: bool = True
+    rematerialise: bool = True
     transient_indirection: Pointers = Pointers.AUTO
     max_latency: float = 1.02
     measure_latency: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from onearena.program import (
 )
 from onearena.pte.container import PteFile
 from onearena.pte.reader import open_pte
+from onearena.pte.schema import ExecutionPlan
 from onearena.pte.writer import output_path, write_pte
 from onearena.record import MethodRecord, Record, encode_record, read_record
 from onearena.results import MethodReport, ProgramReport, VerifyReport
@@ -41,6 +42,7 @@ from onearena.timeline.steps import MethodSteps
 from onearena.verification.program import verify_methods, verify_program
 from onearena.verification.rewrite import verify_rewrite
 from onearena.verification.strips import strip_fault
+from onearena.verification.trace import extents_in
 from onearena.verification.violation import Violation
 
 PathLike = str | os.PathLike[str]
@@ -143,14 +145,31 @@ def optimize(
             reports = [_unchanged(inspect_method(method, record)) for method in methods]
             note = "already optimized by this version; copied as it is"
             return _copy(file, output, methods, reports, note)
-        try:
-            return _optimize(file, output, options, record, tell, measurer)
-        except VerificationError as error:
-            if not options.strips:
-                raise
-            # a fault of ours, and no reason to leave the user without a plan
-            plain = _optimize(file, output, replace(options, strips=False), record, tell, measurer)
-            return replace(plain, notes=(*plain.notes, f"without strips: {error}"))
+        fault: VerificationError | None = None
+        for what, tried in _more_careful(options):
+            try:
+                report = _optimize(file, output, tried, record, tell, measurer)
+            except VerificationError as error:
+                # a fault of ours, and no reason to leave the user without a plan
+                fault = fault or error
+            else:
+                notes = (f"without {what}: {fault}",) if fault is not None else ()
+                return replace(report, notes=(*report.notes, *notes))
+        assert fault is not None
+        raise fault
+
+
+def _more_careful(options: Options) -> Iterator[tuple[str, Options]]:
+    """The options, and what to try when the result turns out not to be safe."""
+    yield "", options
+    if options.rematerialise:
+        options = replace(options, rematerialise=False)
+        yield "rematerialising", options
+    if options.join_in_place:
+        options = replace(options, join_in_place=False)
+        yield "joining in place", options
+    if options.strips:
+        yield "strips", replace(options, strips=False)
 
 
 def _optimize(
@@ -326,13 +345,16 @@ def _strip_faults(
     old: AnalysedMethod, new: MethodSteps, switches: Simplifications
 ) -> Iterable[Violation]:
     """What delegates compute in strips is what they computed."""
-    delegates = called_delegates(new.plan)
+    delegates, called = called_delegates(new.plan), called_delegates(old.plan)
+    # a delegate with pieces is called once
+    known = {called[k]: call.pieces for k, call in old.steps.calls.items()}
     for instruction, call in new.calls.items():
         payload = old.payloads.get(delegates[instruction]) if call.pieces else None
         if payload is None or payload.graph is None:
             continue
         before, _ = prepare(payload.graph, old.steps.what, switches, payload.is_static)
-        fault = strip_fault(before, call.graph, call.pieces)
+        pieces = known.get(delegates[instruction], {})
+        fault = strip_fault(before, call.graph, call.pieces, pieces)
         if fault is not None:
             message = f"strips of instruction {instruction}: {fault}"
             yield Violation("order", old.plan.name or "", message)
@@ -341,6 +363,14 @@ def _strip_faults(
 def _refuse(original: PteFile, violations: Sequence[Violation]) -> None:
     if violations:
         raise VerificationError(f"{original.path}: the result is not safe: {violations[0]}")
+
+
+def _lies_inside(plan: ExecutionPlan, inner: int, outer: int, distance: int) -> bool:
+    places = extents_in(plan)
+    a, b = places.get(outer), places.get(inner)
+    if a is None or b is None or a.arena != b.arena:
+        return False
+    return b.start - a.start == distance and b.end <= a.end
 
 
 def _method_record(
@@ -356,6 +386,9 @@ def _method_record(
     count = len(method.plan.values or ())
     old_pieces = earlier.pieces if earlier else ()
     pieces = tuple((v, *where) for v, where in sorted(best.draft.opened.pieces.items()))
+    joined = tuple((p.inner, p.outer, p.distance) for p in best.draft.parts)
+    # what nobody reads any more may have gone elsewhere
+    kept = earlier.joined if earlier else ()
     # what an earlier run opened stays open
     first = earlier.opened[0] if earlier and earlier.opened[1] == count else count
     return MethodRecord(
@@ -367,6 +400,7 @@ def _method_record(
         best.draft.order,
         planned_region(method, best.draft.timeline, best.solution, target),
         (*old_pieces, *pieces),
+        (*(part for part in kept if _lies_inside(best.plan, *part)), *joined),
     )
 
 

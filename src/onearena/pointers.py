@@ -62,11 +62,6 @@ def method_work(method: AnalysedMethod) -> int:
     return sum(graph_work(graph) for graph in graphs if graph is not None)
 
 
-def more_work(draft: Draft) -> int:
-    """What strips compute twice, see `delegates/xnnpack/work.py`."""
-    return sum(p.strips.work for p in draft.opened.payloads.values() if p.strips)
-
-
 def may_move_pointers(options: Options) -> bool:
     """Whether it is ours to decide which tables are in scratch."""
     return options.transient_indirection is Pointers.AUTO and options.open_delegates
@@ -93,7 +88,7 @@ def pointers_in_scratch(
     if not may_move_pointers(options):
         return None
     work = method_work(method)
-    left = (options.max_latency - 1) * work - more_work(candidate.draft)
+    left = (options.max_latency - 1) * work - candidate.draft.more_work
     spare = math.inf if measured else min(MODELLED_SHARE * work, left)
     return _moved_within(candidate, method, spare, most_bytes)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from onearena.delegates.ethosu.calls import EthosUDelegate, call_boundaries, read_delegates
 from onearena.delegates.xnnpack.schema import XNNGraph
 from onearena.delegates.xnnpack.workspace import predict_workspace, program_workspace
+from onearena.elision import Elision, elide_copies
 from onearena.errors import AnalysisError
 from onearena.opening import (
     DelegatePayload,
@@ -21,6 +22,7 @@ from onearena.pte.container import PteFile
 from onearena.pte.schema import ExecutionPlan, Tensor
 from onearena.pte.tensors import tensor_bytes
 from onearena.record import TempRecord, read_record
+from onearena.repetition import Repeat, Repeated, repeat
 from onearena.temp_memory.demand import find_demand, target_isa
 from onearena.temp_memory.region import TempRegion
 from onearena.timeline.access import Memory
@@ -92,6 +94,49 @@ def analyse_method(file: PteFile, plan: ExecutionPlan) -> AnalysedMethod:
     region = _recorded_region(plan, ethosu, temp)
     timeline = build_timeline(steps, temp=region)
     return AnalysedMethod(plan, payloads, steps, timeline, ethosu, temp)
+
+
+def without_copies(method: AnalysedMethod) -> tuple[AnalysedMethod, Elision] | None:
+    """A method whose kernels that need not copy are left out, see `elision.py`; None when there
+    are none.
+
+    Raises:
+        AnalysisError: the method contradicts itself.
+    """
+    found = elide_copies(method.steps, method.timeline.storage)
+    if found is None:
+        return None
+    return _with_plan(method, found.plan, found.order, sources=found.sources), found
+
+
+def with_repeats(
+    method: AnalysedMethod, repeats: Sequence[Repeat]
+) -> tuple[AnalysedMethod, Repeated] | None:
+    """A method some of whose kernels run once more, see `repetition.py`; None when they cannot.
+
+    Raises:
+        AnalysisError: the method contradicts itself.
+    """
+    found = repeat(method.steps, method.timeline.storage, repeats)
+    if found is None:
+        return None
+    sources, remade = method.steps.sources, method.steps.remade | found.remade
+    return _with_plan(method, found.plan, found.order, sources, remade), found
+
+
+def _with_plan(
+    method: AnalysedMethod,
+    plan: ExecutionPlan,
+    order: Sequence[int],
+    sources: Mapping[int, tuple[int, ...]],
+    remade: frozenset[int] = frozenset(),
+) -> AnalysedMethod:
+    known = method.steps.calls
+    calls = {new: known[old] for new, old in enumerate(order) if old in known}
+    edges = boundaries(plan, method.payloads, method.ethosu)
+    steps = method_steps(plan, calls, method.steps.what, edges)
+    steps = replace(steps, sources=sources, remade=remade)
+    return replace(method, plan=plan, steps=steps, timeline=build_timeline(steps))
 
 
 def recorded_temp(file: PteFile, plan: ExecutionPlan) -> TempRecord | None:

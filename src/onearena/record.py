@@ -54,10 +54,12 @@ class MethodRecord:
             first.
         state: values that must survive from run to run.
         opened: first and past-the-last value that opening added.
-        order: by instruction, its number in the original; empty when nothing moved.
+        order: by instruction, its number in the original; empty when nothing moved or went.
         temp: the region for the application's temp allocator; None when none was planned.
         pieces: (value, value, distance in bytes): the first is a part of the second, which
-            XNNPACK computes in strips of rows.
+            XNNPACK computes, or reads, part by part.
+        joined: (value, value, distance in bytes): the first lies inside the second, since a
+            kernel that would copy it is left out.
     """
 
     arena_bytes_before: tuple[int, ...]
@@ -68,6 +70,7 @@ class MethodRecord:
     order: tuple[int, ...]
     temp: TempRecord | None = None
     pieces: tuple[tuple[int, int, int], ...] = ()
+    joined: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,8 @@ def _method_json(method: MethodRecord) -> dict[str, Any]:
     }
     if method.pieces:
         content["pieces"] = [list(piece) for piece in method.pieces]
+    if method.joined:
+        content["joined"] = [list(part) for part in method.joined]
     if method.temp is not None:
         # versions that do not know it pass over it
         content["temp_region"] = {
@@ -164,6 +169,7 @@ def _method(entry: Any) -> MethodRecord:
         tuple(int(number) for number in entry["order"]),
         _temp(entry.get("temp_region")),
         tuple((int(a), int(b), int(d)) for a, b, d in entry.get("pieces", ())),
+        tuple((int(a), int(b), int(d)) for a, b, d in entry.get("joined", ())),
     )
 
 

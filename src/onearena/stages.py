@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from onearena.candidates import (
     Candidate,
+    Stage,
+    StageKind,
     best_candidate,
     closed_notes,
     drafts_in_stages,
@@ -44,7 +47,8 @@ class Stages:
     """The stages of one method.
 
     Stage 0 is the method as it was; 1 has its calls closed; 2 has them opened; each further one a
-    round more of strips; the last one pointers in scratch. Without such options there are fewer.
+    round more of strips; then kernels run once more; the last one has pointers in scratch. Without
+    such options there are fewer.
     """
 
     def __init__(
@@ -92,22 +96,26 @@ class Stages:
 
     def undone(self, stage: int) -> str:
         """What is not done at a stage that is done at the last one, in words."""
-        rounds = len(self._drafts) - 2
+        done = Counter(found.kind for found in self._drafts[:stage])
+        missing = Counter(found.kind for found in self._drafts[stage:])
         parts = []
         if stage < 1:
             parts.append("the new plan of the arenas")
-        if stage < 2 <= len(self._drafts):
+        if missing[StageKind.OPENED]:
             parts.append("opened calls")
-        left = max(stage - 2, 0)
-        if left < rounds:
-            parts.append(f"{rounds - left} of {rounds} rounds of strips" if left else "strips")
+        rounds = missing[StageKind.STRIPS]
+        if rounds:
+            some = f"{rounds} of {rounds + done[StageKind.STRIPS]} rounds of strips"
+            parts.append(some if done[StageKind.STRIPS] else "strips")
+        if missing[StageKind.REPEATS]:
+            parts.append("kernels that run once more")
         whole, last = self.at(len(self._drafts)), self.at(self.last)
         if stage < self.last and last.candidate is not whole.candidate:
             parts.append("pointers in scratch")
         return ", ".join(reversed(parts))
 
     @cached_property
-    def _drafts(self) -> Sequence[Sequence[Draft]]:
+    def _drafts(self) -> Sequence[Stage]:
         if why_not_planned(self.method.plan) is not None:
             return ()
         return drafts_in_stages(self._file, self._analysed, self._position, self._options)
@@ -124,7 +132,7 @@ class Stages:
             return Staged(None, ())
         if stage > len(self._drafts):
             return self._with_pointers(self.at(len(self._drafts)))
-        found = [draft for drafts in self._drafts[:stage] for draft in drafts]
+        found = [draft for found in self._drafts[:stage] for draft in found.drafts]
         return self._planned(sorted(found, key=lambda draft: draft.least_bytes))
 
     def _planned(self, found: Sequence[Draft]) -> Staged:

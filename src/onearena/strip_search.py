@@ -99,7 +99,7 @@ class _Search:
                 continue
             self._drafted.add(key)
             draft = best_of(self._maker.opened(changed))
-            if _more_work(draft) > self._most:
+            if draft.more_work > self._most:
                 continue
             cost = _cost_bytes(draft)
             if cost < limit and draft.least_bytes <= now.least_bytes * _MOST_LOSS:
@@ -225,10 +225,6 @@ class _Search:
         graph = self._payloads[delegate].graph
         nodes = {node.index for node in _nodes_of(graph, first)}
         return any(node.index in nodes for node in _nodes_of(graph, second))
-
-
-def _more_work(draft: Draft) -> int:
-    return sum(p.strips.work for p in draft.opened.payloads.values() if p.strips)
 
 
 def _cost_bytes(draft: Draft) -> float:

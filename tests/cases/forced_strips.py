@@ -1,4 +1,4 @@
-"""Programs with random parts in strips of rows, whether that pays or not."""
+"""Programs with random parts in strips of rows, or in place, whether that pays or not."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ OPTIONS = Options(time_limit_s=0.05)
 
 
 def force_strips(source: Path, target: Path, rng: random.Random, options: Options = OPTIONS) -> int:
-    """Writes `source` to `target` with random regions of its first method in strips.
+    """Writes `source` to `target` with random regions of its first method in strips; now and then
+    what is concatenated or sliced lies in place, too.
 
     Args:
         options: how it is simplified, opened and planned.
 
     Returns:
-        The number of new pieces; 0, and nothing written, when nothing can run in strips.
+        The number of values inside others; 0, and nothing written, when nothing can be done.
     """
     with open_pte(source) as file:
         plans = file.program.execution_plan or ()
@@ -42,7 +43,7 @@ def force_strips(source: Path, target: Path, rng: random.Random, options: Option
         except PlanError:
             return 0  # something pinned lies in the way
         write_planned(file, target, analysed, {0: candidate}, options)
-        return len(draft.opened.pieces)
+        return len(draft.opened.pieces) + len(draft.parts)
 
 
 def _draft(
@@ -52,14 +53,16 @@ def _draft(
     options: Options,
 ) -> Draft | None:
     maker = Drafter(file, analysed, 0, options)
+    if rng.random() < 0.6:
+        maker = maker.joining()
     delegates = sorted(maker.opened({})[0].opened.payloads)
     regions: dict[int, tuple[Region, ...]] = {}
     for delegate in delegates:
         found = random_regions(maker.normalised(delegate), rng)
         if found and _is_possible(maker, {delegate: found}):
             regions[delegate] = found
-    draft = rng.choice(maker.opened(regions)) if regions else None
-    return draft if draft is not None and draft.opened.pieces else None
+    draft = rng.choice(maker.opened(regions if rng.random() < 0.7 else {}))
+    return draft if draft.opened.pieces or draft.parts else None
 
 
 def _is_possible(maker: Drafter, regions: Regions) -> bool:

@@ -51,6 +51,10 @@ class Memory:
     names: dict[int, int] = field(default_factory=dict)
 
 
+EXIT = 1 << 9
+"""What the end of a run is called, behind all instructions."""
+
+
 @dataclass
 class Machine:
     """One file's method with its memory.
@@ -59,12 +63,14 @@ class Machine:
         count: values of the original; the ones behind must hold what was written into them.
         order: by instruction, its number in the original.
         merged: nodes read as late and write as early as XNNPACK may make them.
+        joins: concatenations along an outermost dimension, whose results are their operands.
     """
 
     method: MethodSteps
     count: int
     order: Sequence[int]
     merged: bool
+    joins: frozenset[int] = frozenset()
     runs: int = 0
     visits: int = 0
     inner: dict[int, Numbers] = field(default_factory=dict)
@@ -96,7 +102,7 @@ class Machine:
             )
             number = self.order[instruction] if self.order else instruction
             self._block(steps[first:end], first, number, found)
-        self._block([steps[-1]], len(steps) - 1, len(self.method.instructions), found)
+        self._block([steps[-1]], len(steps) - 1, EXIT, found)
         return found
 
     def _block(
@@ -120,7 +126,10 @@ class Machine:
             for base, view in step.roles.aliases:
                 self.memory.names[view] = self._target(base)
             for writer, value in writes:
-                self._write(writer, value, number)
+                if number in self.joins:
+                    self._join(writer, value)
+                else:
+                    self._write(writer, value, number)
 
     def _check(self, value: int, number: int, found: dict[tuple[int, int], list[bytes]]) -> None:
         held = self._at(value)
@@ -128,15 +137,45 @@ class Machine:
             return
         if value < self.count:
             found.setdefault((number, value), []).append(held.tobytes())
-        elif not np.array_equal(held, self.inner[value]):
+        elif not np.array_equal(held, self._expected(value)):
             raise AssertionError(f"opened value {value} was overwritten at instruction {number}")
+
+    def _expected(self, value: int) -> Numbers:
+        """What was written into a value, or into what it is a part of."""
+        part = self._part(value) if value not in self.inner else None
+        if part is None:
+            return self.inner[value]
+        whole, offset = part
+        held = self.inner[whole] if whole >= self.count else self._at(whole)
+        assert held is not None
+        first, end = self.spots[value][1:]
+        return held[offset : offset + end - first]
+
+    def _part(self, value: int) -> tuple[int, int] | None:
+        calls = self.method.calls.values()
+        return next((call.parts[value] for call in calls if value in call.parts), None)
+
+    def _join(self, step: Step, value: int) -> None:
+        target, at = self._at(value), 0
+        assert step.label.startswith("aten::cat")
+        assert target is not None
+        held = [self._at(operand) for operand in step.roles.reads]
+        for numbers in [part.copy() for part in held if part is not None]:
+            target[at : at + len(numbers)] = numbers
+            at += len(numbers)
+        assert at == len(target)
 
     def _write(self, step: Step, value: int, number: int) -> None:
         target = self._at(value)
         if target is None:
             return
         self._set(step, value, number, target)
-        if value >= self.count:
+        part = self._part(value)
+        if part is not None and part[0] >= self.count:
+            first, end = self.spots[part[0]][1:]
+            whole = self.inner.setdefault(part[0], np.zeros(end - first, dtype=np.int64))
+            whole[part[1] : part[1] + len(target)] = target
+        elif value >= self.count:
             self.inner[value] = target.copy()
 
     def _set(self, step: Step, value: int, number: int, target: Numbers) -> None:
@@ -144,6 +183,10 @@ class Machine:
         if step.call is not None and step.node is not None:
             graph = step.call.graph
             (root,) = [o for o in step.node.outputs if step.call.values((o,)) == (value,)][:1]
+            if root in step.call.pieces:
+                piece = step.call.pieces[root]
+                self._put(value, self._number(number, piece.whole + (1 << 19)), piece.offset_bytes)
+                return
             node = graph.producer.get(root)
             while node is not None and node.kind in _COPIES:
                 root = node.inputs[0]
@@ -154,14 +197,18 @@ class Machine:
                     target[:] = source.copy()
                     return
             root += 1 << 19
+        self._put(value, self._number(number, root))
+
+    def _number(self, number: int, root: int) -> int:
         # without jumps the run and the instruction say when; the order may be another one
         when = self.runs if self.order else self.visits
-        self._put(value, ((when << 10) + number + 2 << 20) + root)
+        return ((when << 10) + number + 2 << 20) + root
 
-    def _put(self, value: int, number: int) -> None:
+    def _put(self, value: int, number: int, offset: int = 0) -> None:
         target = self._at(value)
         if target is not None:
-            target[:] = (number << 16) + np.arange(len(target), dtype=np.int64)
+            places = np.arange(offset, offset + len(target), dtype=np.int64)
+            target[:] = (number << 16) + places
 
     def _target(self, value: int) -> int:
         return self.memory.names.get(value, value)
@@ -192,13 +239,16 @@ def assert_same_runs(
     for merged in (False, True):
         old, new = Machine(before, count, (), False), Machine(after, count, order, merged)
         if order:
-            old.order = range(len(order))
+            old.order = range(len(before.instructions))
+            old.joins = frozenset(old.order).difference(order)
         for value in sorted(state):
             for machine in (old, new):
                 machine.fill(value, 1 + value)
-        position_of = {number: k for k, number in enumerate(order)}
+        positions: dict[int, list[int]] = {}
+        for k, number in enumerate(order):
+            positions.setdefault(number, []).append(k)
         for path in random_paths(before, 3, seed):
-            moved = tuple(sorted(position_of[k] for k in path)) if order else path
+            moved = tuple(sorted(p for k in path for p in positions.get(k, ()))) if order else path
             expected, found = old.run(path), new.run(moved)
             for key in sorted(expected.keys() & found.keys()):
                 good, bad = set(expected[key]), set(found[key])

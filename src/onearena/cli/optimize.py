@@ -50,6 +50,16 @@ def add_parser(subparsers: Any) -> None:
         help="never let a kernel write over one of its operands",
     )
     parser.add_argument(
+        "--no-join-in-place",
+        action="store_true",
+        help="never let the result of a concatenation or slice lie where its operands are",
+    )
+    parser.add_argument(
+        "--no-rematerialise",
+        action="store_true",
+        help="never run a cheap kernel once more instead of keeping its result",
+    )
+    parser.add_argument(
         "--transient-indirection",
         choices=[choice.value for choice in Pointers],
         default=Options.transient_indirection.value,
@@ -112,6 +122,8 @@ def run(args: argparse.Namespace) -> int:
         strips=not args.no_strips,
         simplify=not args.no_simplify,
         in_place_kernels=not args.no_in_place,
+        join_in_place=not args.no_join_in_place,
+        rematerialise=not args.no_rematerialise,
         transient_indirection=Pointers(args.transient_indirection),
         max_latency=Options.max_latency if args.max_latency is None else args.max_latency,
         measure_latency=bool(args.measure_latency),

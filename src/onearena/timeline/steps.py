@@ -8,7 +8,7 @@ is one step, a delegate call that is understood node by node as many steps as it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from onearena.delegates.xnnpack.call import XnnpackCall
@@ -60,7 +60,9 @@ class Step:
 @dataclass(frozen=True)
 class MethodSteps:
     """A method with its steps. `first_step[i]` is the first step of instruction i;
-    `first_step[n]` is the exit step; `calls` are the understood delegate calls by instruction."""
+    `first_step[n]` is the exit step; `calls` are the understood delegate calls by instruction;
+    `sources` are, by value that no step writes, the values whose bytes it has, see `elision.py`;
+    `remade` are values that are written again before some of their reads, see `repetition.py`."""
 
     what: str
     plan: ExecutionPlan
@@ -69,6 +71,8 @@ class MethodSteps:
     steps: tuple[Step, ...]
     first_step: tuple[int, ...]
     calls: Mapping[int, XnnpackCall]
+    sources: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    remade: frozenset[int] = frozenset()
 
     @property
     def exit_step(self) -> int:

@@ -266,18 +266,56 @@ def _natural_lifetimes(
     views: Collection[int],
     scratch: Collection[int],
 ) -> dict[int, Lifetime]:
-    """Lifetimes from the accesses alone; a view is alive since its memory was born, scratch only
-    while an instruction has it."""
+    """Lifetimes from the accesses alone; a view is alive since its memory was born, or since all
+    that it consists of was written, scratch only while an instruction has it."""
     result: dict[int, Lifetime] = {}
+    ready = _ready(method)
     for group in groups:
-        touched = [touches.get(value, set()) for value in group]
+        touched = [touches.get(value, set()) | ready.get(value, set()) for value in group]
         birth = min((min(steps) for steps in touched if steps), default=0)
         for value, steps in zip(group, touched, strict=True):
-            extended = steps | {birth} if steps and value in views else steps
-            if value in scratch:
+            is_view = value in views and value not in method.sources
+            extended = steps | {birth} if steps and is_view else steps
+            if value in method.remade:
+                result[value] = _remade(method, value, steps)
+            elif value in scratch:
                 result[value] = merge(Interval(step, step + 1) for step in steps)
             else:
                 result[value] = lifetime_of(method, extended)
+    return result
+
+
+def _remade(method: MethodSteps, value: int, touched: Collection[int]) -> Lifetime:
+    """The lifetime of a value that kernels write again: from each write to the last touch before
+    the next one."""
+    spans: list[Interval] = []
+    for step in sorted(touched):
+        if not spans or value in method.steps[step].roles.writes:
+            spans.append(Interval(step, step + 1))
+        else:
+            spans[-1] = Interval(spans[-1].start, step + 1)
+    return merge(spans)
+
+
+def _ready(method: MethodSteps) -> dict[int, set[int]]:
+    """By value that has its bytes from others, and by these, the step at which all of them are
+    there: the last one of the instructions that write them."""
+    written: dict[int, int] = {}
+    for step in method.steps:
+        for value in step.roles.writes if method.sources else ():
+            end = method.first_step[step.instruction + 1] if step.instruction >= 0 else 1
+            written[value] = max(written.get(value, 0), end - 1)
+    result: dict[int, set[int]] = {}
+
+    def ready(value: int) -> int:
+        sources = method.sources.get(value, ())
+        when = max((ready(source) for source in sources), default=written.get(value, 0))
+        for member in (value, *sources):
+            result.setdefault(member, set()).add(when)
+        return when
+
+    for value in method.sources:
+        ready(value)
     return result
 
 

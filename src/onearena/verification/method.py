@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from onearena.pte.schema import Tensor
 from onearena.pte.tensors import ELEMENT_BYTES, tensor_bytes
 from onearena.timeline.steps import MethodSteps, Step
+from onearena.verification.joined import JoinedValues
 from onearena.verification.origins import Origin, Pieces, describe, moves_bytes, parts_of
 from onearena.verification.sharing import may_lie_at
 from onearena.verification.trace import (
@@ -19,8 +20,13 @@ from onearena.verification.trace import (
 from onearena.verification.violation import Violation
 
 
-def verify_method(method: MethodSteps, trace: Trace | None = None) -> tuple[Violation, ...]:
-    """All violations in a method (`trace` is its trace, when there is one already):
+def verify_method(
+    method: MethodSteps,
+    trace: Trace | None = None,
+    joined: Sequence[tuple[int, int, int]] = (),
+) -> tuple[Violation, ...]:
+    """All violations in a method (`trace` is its trace, when there is one already; `joined` are
+    its values that lie inside each other without a copy, by their record):
 
     * a planned tensor outside its arena, or not aligned to its element size;
     * a value whose bytes were overwritten by another one before it is read;
@@ -30,9 +36,12 @@ def verify_method(method: MethodSteps, trace: Trace | None = None) -> tuple[Viol
     """
     extents = extents_of(method)
     trace = trace or trace_method(method)
+    written = {v for step in method.steps for v in step.roles.writes}
+    mates = JoinedValues(joined, written, extents)
     return (
         *_bounds(method),
-        *_sources(method, trace, extents),
+        *(Violation("alias", _name(method), found) for found in mates.misplaced()),
+        *_sources(method, trace, extents, mates),
         *_state(method, trace, extents),
         *_steps(method, trace, extents),
     )
@@ -83,7 +92,7 @@ def _bounds(method: MethodSteps) -> Iterable[Violation]:
 
 
 def _sources(
-    method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]
+    method: MethodSteps, trace: Trace, extents: Mapping[int, Extent], mates: JoinedValues
 ) -> Iterable[Violation]:
     written = {v for step in method.steps for v in step.roles.writes}
     in_place = {v for step in method.steps for v in step.roles.in_place}
@@ -97,8 +106,11 @@ def _sources(
         for target, pieces in sorted(readings, key=lambda reading: reading[0]):
             own = target in written and (position, target) not in trace.unwritten
             own |= target in in_parts
-            inside = _written_inside(trace, extents, {target, *in_place}, target)
-            problem = _fault(trace, target, pieces, own, inside)
+            if mates.covers(target):
+                problem = mates.fault(trace, target, pieces)
+            else:
+                inside = _written_inside(trace, extents, {target, *in_place}, target)
+                problem = _fault(trace, target, pieces, own, inside)
             if problem is None and value in parts:
                 problem = _part_fault(trace, pieces, parts[value], written | in_parts)
             if problem is not None and (value, problem) not in seen:

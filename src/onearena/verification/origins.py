@@ -118,7 +118,9 @@ def copy_source(step: Step) -> int | None:
     inside the call; None for other steps, and when what is copied is inside too."""
     if step.call is None or step.node is None or len(step.node.outputs) != 1:
         return None
-    call = step.call
+    call, touched = step.call, (*step.node.inputs, *step.node.outputs)
+    if call.pieces.keys() & touched:
+        return None  # what a part of a value holds is named after the value
     held = call.values(original(call.graph, call.names, step.node))
     return held[0] if held else None
 
@@ -132,3 +134,14 @@ def append_piece(pieces: list[Piece], piece: Piece) -> None:
             pieces[-1] = Piece(last.start, last.size_bytes + piece.size_bytes, last.origins)
             return
     pieces.append(piece)
+
+
+def cut_pieces(pieces: Pieces, start: int, end: int) -> Pieces:
+    """The bytes [start, end) of a value, counted from `start`."""
+    result: list[Piece] = []
+    for piece in pieces:
+        first, last = max(piece.start, start), min(piece.start + piece.size_bytes, end)
+        if first < last:
+            origins = frozenset((o, at + first - piece.start) for o, at in piece.origins)
+            append_piece(result, Piece(first - start, last - first, origins))
+    return tuple(result)

@@ -37,11 +37,12 @@ def verify_methods(file: PteFile, methods: Iterable[MethodSteps]) -> VerifyRepor
         temp = recorded_temp(file, steps.plan)
         region = None if temp is None else temp_uses(file, steps, temp)
         trace = trace_method(steps, clobbers=region.clobbers if region else None)
-        violations += verify_method(steps, trace)
+        entry = record.methods.get(name) if record else None
+        violations += verify_method(steps, trace, entry.joined if entry else ())
         if region is not None:
             violations += (*region.violations, *operand_faults(steps, trace, region))
-        if record is not None and name in record.methods:
-            violations += _against_record(steps, trace, record.methods[name])
+        if entry is not None:
+            violations += _against_record(steps, trace, entry)
         if record is not None and record.memory_map is not None:
             violations += verify_regions(steps.plan, record.memory_map)
     violations += foreign_state_faults(file)

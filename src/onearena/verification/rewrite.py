@@ -7,8 +7,8 @@ from itertools import combinations
 
 from onearena.pte.tensors import tensor_bytes
 from onearena.timeline.steps import MethodSteps
-from onearena.verification.instructions import instruction_changes
-from onearena.verification.origins import Origin, Piece, Pieces, append_piece
+from onearena.verification.instructions import instruction_changes, instructions_gone
+from onearena.verification.origins import Origin, Pieces, cut_pieces
 from onearena.verification.trace import Reading, Trace, extents_of, trace_method
 from onearena.verification.violation import Violation
 
@@ -30,7 +30,8 @@ def verify_rewrite(
     another order of instructions; the values of `before` keep their numbers.
 
     Args:
-        order: by instruction of `after`, its number in `before`; empty when nothing moved.
+        order: by instruction of `after`, its number in `before`; empty when nothing moved or
+            went.
         views: of the arguments of calls that are not understood, those that are views; by
             default, those whose bytes come from one memory in either file.
         arenas: where values may have moved to; by default each stays in its own.
@@ -40,18 +41,20 @@ def verify_rewrite(
     shape = _shape_changes(before, after, name, arenas) or instruction_changes(before, after, order)
     if shape:
         return tuple(shape)
-    old = trace_method(before, views=views)
-    new = trace_method(after, _seeds(old), order, views)
+    gone = instructions_gone(before, order)
+    old = trace_method(before, views=views, copied=gone)
+    numbers = (*order, len(before.instructions))  # the exit is behind all of them
+    new = trace_method(after, _seeds(old), numbers, views)
     count = len(before.plan.values or ())
     ignored = _uncertain(before, old, views)
     expected = _by_instruction(before, old, ignored, ())
-    found = _by_instruction(after, new, ignored, order)
+    found = _by_instruction(after, new, ignored, numbers)
     parts = _parts(after, order)
     read = found.keys() | {(key[0], parts[key][0]) for key in found if key in parts}
     return (
         *_new_overlaps(before, after),
         *_reads(name, expected, found, count),
-        *_lost_reads(before, old, expected.keys() - read),
+        *_lost_reads(before, old, {key for key in expected.keys() - read if key[0] not in gone}),
         *_inner_reads(after, new, found, count, parts),
         *_part_reads(name, expected, found, parts, count),
         *_survivors(before, old, new, ignored),
@@ -239,7 +242,7 @@ def _part_reads(
             yield Violation("alias", name, found_text)
             continue
         size = max(p.start + p.size_bytes for _, pieces in alternatives for p in pieces)
-        wanted = {_cut(pieces, offset, offset + size) for _, pieces in whole_read}
+        wanted = {cut_pieces(pieces, offset, offset + size) for _, pieces in whole_read}
         if {pieces for _, pieces in alternatives} != wanted:
             yield Violation(
                 "overlap",
@@ -247,17 +250,6 @@ def _part_reads(
                 f"value {value}, a part of value {whole}, read at instruction {instruction}, was "
                 "overwritten",
             )
-
-
-def _cut(pieces: Pieces, start: int, end: int) -> Pieces:
-    """The bytes [start, end) of a value, counted from `start`."""
-    result: list[Piece] = []
-    for piece in pieces:
-        first, last = max(piece.start, start), min(piece.start + piece.size_bytes, end)
-        if first < last:
-            origins = frozenset((o, at + first - piece.start) for o, at in piece.origins)
-            append_piece(result, Piece(first - start, last - first, origins))
-    return tuple(result)
 
 
 def _survivors(

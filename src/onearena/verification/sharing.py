@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from math import prod
 
-from onearena.pte.schema import Int, KernelCall, OptionalTensorList, Tensor, TensorList
+from onearena.pte.schema import Int, KernelCall, Null, OptionalTensorList, Tensor, TensorList
 from onearena.pte.tensors import ELEMENT_BYTES, tensor_bytes
 from onearena.timeline.steps import MethodSteps, Step
 from onearena.verification.origins import moves_bytes
@@ -94,6 +94,35 @@ def may_lie_at(
     return (0,) if _is_element_by_element(method.tensor(operand), method.tensor(output)) else ()
 
 
+def copies_of(
+    method: MethodSteps, step: Step, output: int
+) -> tuple[tuple[int, int, int, int], ...]:
+    """What a kernel that moves dense parts of static tensors makes an output of: (operand, first
+    byte in it, first byte in the output, count)."""
+    size = tensor_bytes(method.tensor(output)) or 0
+    found: list[tuple[int, int, int, int]] = []
+    for operand in step.roles.reads:
+        whole, part = method.tensor(operand), method.tensor(output)
+        if whole.scalar_type != part.scalar_type:
+            return ()
+        length = tensor_bytes(whole) or 0
+        for distance in _moved(method, step, operand, output):
+            first, end = max(distance, 0), min(length, distance + size)
+            if first < end:
+                found.append((operand, first, first - distance, end - first))
+    return tuple(sorted(found, key=lambda copy: copy[2]))
+
+
+def copies_all(method: MethodSteps, step: Step, output: int) -> bool:
+    """Whether every byte of an output is a copy of one byte of an operand."""
+    end = 0
+    for _, _, start, count in copies_of(method, step, output):
+        if start != end:
+            return False
+        end = start + count
+    return end == (tensor_bytes(method.tensor(output)) or 0)
+
+
 def _is_first(method: MethodSteps, step: Step, operand: int, output: int) -> bool:
     """True for the first operand, named once, and the first output, both dense in one order."""
     instruction = method.instructions[step.instruction]
@@ -150,7 +179,7 @@ def _moved(method: MethodSteps, step: Step, operand: int, output: int) -> list[i
         step_size = args[4] if name == "slice_copy" and len(args) > 4 else Int(1)
         if not (isinstance(step_size, Int) and step_size.int_val == 1):
             return []
-        return _at(whole, args[dim], _number(args[start]) if args[start] is not None else 0)
+        return _at(whole, args[dim], 0 if isinstance(args[start], Null) else _number(args[start]))
     outputs = _tensors(args[-1])
     if output not in outputs:
         return []

@@ -1,19 +1,22 @@
-"""Do the strips of a payload compute what the payload computed? Shares no code with what cut it.
+"""Do the parts of a payload compute what the payload computed? Shares no code with what cut it.
 
 Every value of the new graph stands for some rows of a value of the old one. A node that computes
 rows of an old value must be the old value's node, with the same parameters; each of its rows must
-see the same rows of its operands as before, and padding exactly where there was padding.
+see the same rows of its operands as before, and padding exactly where there was padding. A value
+that lies inside another one must be what lay there, were all copies made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from itertools import product
 from typing import Any
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, Node, Value, tensor_of
 from onearena.delegates.xnnpack.strips import Piece
+from onearena.verification.places import Places
 
 _WINDOWS = (x.XNNConv2d, x.XNNDepthwiseConv2d, x.XNNMaxPooling2d, x.XNNAvgPooling2d)
 _ROW_WISE = (
@@ -42,21 +45,35 @@ class _Rows:
     is_whole: bool
 
 
-def strip_fault(before: Graph, after: Graph, pieces: Mapping[int, Piece]) -> str | None:
+def strip_fault(
+    before: Graph,
+    after: Graph,
+    pieces: Mapping[int, Piece],
+    known: Mapping[int, Piece] | None = None,
+) -> str | None:
     """What is wrong with the strips of a payload, or None.
 
     Args:
         before: the graph that was cut, with the numbers of its values.
         after: the graph with strips.
         pieces: by value of `after` that is a part of another one, where it lies.
+        known: the same for `before`, which may have been cut already.
     """
-    return _Check(before, after, pieces).run()
+    return _Check(before, after, pieces, known or {}).run()
 
 
 class _Check:
-    def __init__(self, before: Graph, after: Graph, pieces: Mapping[int, Piece]) -> None:
+    def __init__(
+        self,
+        before: Graph,
+        after: Graph,
+        pieces: Mapping[int, Piece],
+        known: Mapping[int, Piece],
+    ) -> None:
         self._before, self._after, self._pieces = before, after, pieces
+        self._known = known
         self._types = _types(before), _types(after)
+        self._places = Places(before, self._types[0])
         self._meaning: dict[int, _Rows] = {}
         self._one_of_equals: dict[int, int] = {}
         self._by_operands: dict[tuple[int, ...], list[Node]] = {}
@@ -81,61 +98,122 @@ class _Check:
             if value.id in self._before.values:
                 if value.dims != self._before.values[value.id].dims:
                     return f"value {value.id} has another shape"
+                if not self._is_in_its_place(value):
+                    return f"value {value.id} is not that part of another value"
                 self._meaning[value.id] = self._all(value.id)
         for node in self._after.nodes:
             problem = self._node(node)
             if problem is not None:
                 return f"node {node.index} ({node.name}): {problem}"
-        return None
+        return next(self._gaps(), None)
+
+    def _gaps(self) -> Iterator[str]:
+        """Values that nodes of the original wrote, and that no longer are written as a whole."""
+        written = self._after.producer
+        for value in self._after.values.values():
+            if value.id in self._before.producer and value.id not in written.keys() | self._pieces:
+                parts = [
+                    (p.offset_bytes, v) for v, p in self._pieces.items() if p.whole == value.id
+                ]
+                end = 0
+                for start, part in sorted(parts):
+                    if part in written and start <= end:
+                        end = max(end, start + (self._after.values[part].size_bytes or 0))
+                if end != value.size_bytes:
+                    yield f"value {value.id} is not written from byte {end} on"
 
     def _all(self, value: int) -> _Rows:
         axis = _axis(self._before.values[value])
         count = self._before.values[value].dims[axis] if axis is not None else 1
         return _Rows(value, 0, count, is_whole=True)
 
+    def _is_in_its_place(self, value: Value) -> bool:
+        """Whether a value of the original is what the original has where it lies now."""
+        piece = self._pieces.get(value.id)
+        if piece is None or piece == self._known.get(value.id):
+            return True
+        if piece.whole not in self._before.values or not self._is_inside(value, piece):
+            return False
+        size = value.size_bytes or 0
+        held = self._places.same_bytes(piece.whole, piece.offset_bytes, size)
+        return (value.id, 0) in held
+
+    def _is_inside(self, value: Value, piece: Piece) -> bool:
+        around, size = self._after.values[piece.whole].size_bytes, value.size_bytes
+        if around is None or size is None or piece.offset_bytes < 0:
+            return False
+        return piece.offset_bytes + size <= around
+
     def _node(self, node: Node) -> str | None:
-        operands: list[_Rows] = []
+        operands: list[tuple[_Rows, ...]] = []
         for value in node.inputs:
-            rows = self._meaning.get(value) or self._part(value)
-            if rows is None:
+            operands.append(self._meanings(value))
+            if not operands[-1]:
                 return f"it is not known what value {value} is"
-            operands.append(rows)
         if len(node.outputs) != 1:
             key = tuple(self._equal(value) for value in node.inputs)
             same = any(node.outputs == old.outputs for old in self._by_operands.get(key, ()))
-            return None if same and all(rows.is_whole for rows in operands) else "not one output"
+            is_whole = all(rows.is_whole for (rows, *_) in operands)
+            return None if same and is_whole else "not one output"
         output = node.outputs[0]
-        wanted = self._meaning.get(output) or self._part(output)
-        if wanted is None and output in self._pieces:
+        wanted = self._meanings(output)
+        if not wanted and output in self._pieces:
             return f"it is not known what value {output} is"
-        key = tuple(self._equal(rows.value) for rows in operands)
-        for old in self._by_operands.get(key, ()):
-            if wanted is not None and self._equal(old.outputs[0]) != self._equal(wanted.value):
-                continue
-            made = self._rows_made(node, old, operands)
-            if made is not None and (wanted is None or self._same(made, wanted)):
+        for choice in product(*operands):
+            made = self._made(node, choice, wanted)
+            if made is not None:
                 self._meaning[output] = made
                 return None
         return "it does not compute rows of a value of the original"
 
-    def _part(self, value: int) -> _Rows | None:
-        """What a piece stands for: rows of what it lies in."""
+    def _made(self, node: Node, operands: Sequence[_Rows], wanted: Sequence[_Rows]) -> _Rows | None:
+        """What a node makes of such operands, if it is what its output stands for."""
+        if node.kind is x.XNNCopy and node.outputs[0] in self._pieces:
+            own, source = (self._after.values[v] for v in (node.outputs[0], node.inputs[0]))
+            same = self._types[1][own.id] == self._types[1][source.id] and own.dims == source.dims
+            same &= node.xnode.output_min_max is None
+            if same and any(self._same(operands[0], rows) for rows in wanted):
+                return operands[0]
+        for old in self._by_operands.get(tuple(self._equal(rows.value) for rows in operands), ()):
+            named = {self._equal(rows.value) for rows in wanted}
+            if named and self._equal(old.outputs[0]) not in named:
+                continue
+            made = self._rows_made(node, old, operands)
+            if made is not None and (not wanted or any(self._same(made, rows) for rows in wanted)):
+                return made
+        return None
+
+    def _meanings(self, value: int) -> tuple[_Rows, ...]:
+        """All that a value may stand for; several, where only copies lie between them."""
+        if value in self._meaning:
+            return (self._meaning[value],)
         piece = self._pieces.get(value)
         whole = self._meaning.get(piece.whole) if piece is not None else None
-        if piece is None or whole is None:
-            return None
-        old, own = self._before.values[whole.value], self._after.values[value]
+        own = self._after.values[value]
+        if piece is None or whole is None or not self._is_inside(own, piece):
+            return ()
+        old = self._before.values[whole.value]
+        axis, offset = _axis(old), piece.offset_bytes
+        if axis is not None:
+            offset += whole.first * ((old.size_bytes or 0) // old.dims[axis])
+        held = self._places.same_bytes(old.id, offset, own.size_bytes or 0)
+        found = (self._part(own, self._before.values[v], first) for v, first in held)
+        return tuple(rows for rows in found if rows is not None)
+
+    def _part(self, own: Value, old: Value, offset: int) -> _Rows | None:
+        """The rows of an old value that a piece has, which starts at some byte of it."""
         axis = _axis(old)
-        if axis is None or len(own.dims) != len(old.dims) or old.size_bytes is None:
+        if old.size_bytes is None or not self._same_type(own, old):
             return None
-        row_bytes = old.size_bytes // old.dims[axis]
+        if own.dims == old.dims and axis is None:
+            return self._all(old.id) if offset == 0 else None
+        if axis is None or len(own.dims) != len(old.dims):
+            return None
         others = own.dims[:axis] == old.dims[:axis] and own.dims[axis + 1 :] == old.dims[axis + 1 :]
-        first, rest = divmod(piece.offset_bytes, row_bytes)
-        if rest or not others or not self._same_type(own, old):
+        first, rest = divmod(offset, old.size_bytes // old.dims[axis])
+        if rest or not others or first + own.dims[axis] > old.dims[axis]:
             return None
-        if first < 0 or first + own.dims[axis] > whole.count:
-            return None
-        return _Rows(whole.value, whole.first + first, own.dims[axis], is_whole=False)
+        return _Rows(old.id, first, own.dims[axis], is_whole=False)
 
     def _same_type(self, own: Value, old: Value) -> bool:
         return self._types[1][own.id] == self._types[0][old.id]

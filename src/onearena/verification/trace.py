@@ -29,10 +29,11 @@ from onearena.verification.origins import (
     append_piece,
     content_of,
     copy_source,
+    cut_pieces,
     moves_bytes,
     piece_of,
 )
-from onearena.verification.sharing import copied_by_kernel
+from onearena.verification.sharing import copied_by_kernel, copies_of
 
 MAX_STATES = 4096
 """Combinations of what handles name that are followed at one step."""
@@ -131,6 +132,7 @@ def trace_method(
     numbers: Sequence[int] = (),
     views: Collection[int] | None = None,
     clobbers: Mapping[int, Extent] | None = None,
+    copied: Collection[int] = (),
 ) -> Trace:
     """Traces a method.
 
@@ -142,11 +144,12 @@ def trace_method(
             written them; by default, those whose bytes come from one memory.
         clobbers: by step, bytes that are overwritten after its operands are read and before its
             outputs are written: the temp region.
+        copied: instructions that only copy, whose outputs hold what their operands held.
 
     Raises:
         AnalysisError: there are more combinations of branches than can be followed.
     """
-    return _Tracer(method, seeds or {}, numbers, views, clobbers or {}).run()
+    return _Tracer(method, seeds or {}, numbers, views, clobbers or {}, copied).run()
 
 
 class _Tracer:
@@ -157,8 +160,9 @@ class _Tracer:
         numbers: Sequence[int],
         views: Collection[int] | None,
         clobbers: Mapping[int, Extent],
+        copied: Collection[int],
     ) -> None:
-        self._method = method
+        self._method, self._copied = method, copied
         self._clobbers = clobbers
         self._numbers = numbers
         self._views = views
@@ -244,7 +248,9 @@ class _Tracer:
             state.handles[view] = state.target(base)
         kernel = step.call is None
         source = copied_by_kernel(self._method, step) if kernel else copy_source(step)
-        for value in step.roles.writes:
+        if step.instruction in self._copied:
+            self._copy_parts(state, step)
+        for value in step.roles.writes if step.instruction not in self._copied else ():
             if source is not None and self._is_planned(state, source, value):
                 self._copy(state, source, value)
             elif not step.roles.understood:
@@ -303,6 +309,24 @@ class _Tracer:
             assert extent is not None
             state.arenas[extent.arena].write(start, end, owners)
             self._trace.written[target].update(origin for origin, _ in owners)
+
+    def _copy_parts(self, state: _State, step: Step) -> None:
+        """All outputs of a kernel that copies parts of its operands."""
+        held: dict[int, list[tuple[int, Piece]]] = {}
+        for value in step.roles.writes:
+            for operand, first, start, count in copies_of(self._method, step, value):
+                pieces = self._pieces(state, state.target(operand))
+                for piece in cut_pieces(pieces, first, first + count):
+                    held.setdefault(value, []).append((start, piece))
+        for value in step.roles.writes:
+            self._write(state, value, self._origin(step, value))
+            target = state.target(value)
+            extent = self._extents[target]
+            for start, piece in held.get(value, ()):
+                at = extent.start + start + piece.start
+                owners = frozenset((origin, at - first) for origin, first in piece.origins)
+                state.arenas[extent.arena].write(at, at + piece.size_bytes, owners)
+                self._trace.written[target].update(origin for origin, _ in owners)
 
     def _is_view(self, state: _State, value: int) -> bool:
         """True when all bytes of an argument that may be a view come from one memory."""

@@ -14,6 +14,7 @@ from onearena.delegates.xnnpack.arguments import as_arguments
 from onearena.delegates.xnnpack.commute import transposes_before_concatenations
 from onearena.delegates.xnnpack.graph import Graph, index_graph
 from onearena.delegates.xnnpack.indirection import with_transient_indirection
+from onearena.delegates.xnnpack.joins import Joined, PayloadJoins, join_in_place
 from onearena.delegates.xnnpack.normalise import Normalisation, normalise
 from onearena.delegates.xnnpack.rules import (
     Link,
@@ -40,6 +41,8 @@ class OpenedPayload:
         changes: how the graph was normalised before it was opened.
         pieces: opened values that name bytes inside another argument, by id.
         strips: what running parts of the payload in strips costs; None when nothing does.
+        joined: what nodes wrote that are gone, since their results lie where their operands do.
+        in_parts: arguments that no node writes as a whole.
     """
 
     graph: Graph
@@ -48,6 +51,8 @@ class OpenedPayload:
     changes: Normalisation
     pieces: Mapping[int, Piece] = field(default_factory=dict)
     strips: Strips | None = None
+    joined: tuple[int, ...] = ()
+    in_parts: frozenset[int] = frozenset()
 
 
 def open_payload(
@@ -57,6 +62,7 @@ def open_payload(
     regions: Sequence[Region] = (),
     switches: Simplifications = ALL_SIMPLIFICATIONS,
     is_static: bool = False,
+    joins: PayloadJoins | None = None,
 ) -> OpenedPayload | str:
     """Opens every value that can be opened; returns the reason when none may be.
 
@@ -64,6 +70,7 @@ def open_payload(
         calls: for each call of the payload, by external id the shape of the argument in
             storage order. Values that would get another shape than declared stay internal.
         regions: what to run in strips, in values of the normalised payload.
+        joins: what may lie inside other values; None for nothing but strips.
 
     Raises:
         FormatError: the graph contradicts itself.
@@ -73,13 +80,14 @@ def open_payload(
     if reason is not None:
         return reason
     split, changes = prepare(graph, what, switches, is_static)
-    strips = cut_into_strips(split, regions, what) if regions else Strips(split)
+    strips = cut_into_strips(split, regions, what)
     if strips is None:
         return "it cannot be run in these strips"
-    first, split = split.source.num_externs, strips.graph
+    in_place = Joined(strips) if joins is None else join_in_place(strips, what, joins)
+    first, split, made = split.source.num_externs, in_place.strips.graph, in_place.strips
     kept = dict(kept_internal(split))
     other = {v for dims in calls for v in values_of_other_shape(split, dims)}
-    if other.intersection((*strips.outside, *strips.pieces)):
+    if other.intersection((*made.outside, *made.pieces)):
         return "shapes are not as it declares them"
     for value in other:
         if split.values[value].is_internal and value in split.producer:
@@ -99,8 +107,16 @@ def open_payload(
         candidates = [v for v in candidates if v not in kept]
     graph = index_graph(as_arguments(split.source, candidates), what)
     opened = tuple(graph.externals[k] for k in range(first, graph.source.num_externs))
-    made = strips if regions else None
-    return OpenedPayload(graph, opened, kept, changes, strips.pieces, made)
+    return OpenedPayload(
+        graph,
+        opened,
+        kept,
+        changes,
+        made.pieces,
+        strips if regions else None,
+        in_place.gone,
+        frozenset(value for value, in_parts in made.outside.items() if in_parts),
+    )
 
 
 def prepare(

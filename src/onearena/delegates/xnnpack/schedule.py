@@ -44,9 +44,7 @@ def schedule_payload(
 
 
 def _is_original_output(payload: OpenedPayload, value: int) -> bool:
-    written = value in payload.graph.producer or (
-        payload.strips is not None and payload.strips.outside.get(value, False)
-    )
+    written = value in payload.graph.producer or value in payload.in_parts
     return written and value not in payload.opened
 
 
