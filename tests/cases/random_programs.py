@@ -82,13 +82,14 @@ class Summary:
     def lines(self) -> list[str]:
         """For people."""
         counts, pairs = self.counts, self.verdicts["fine"] + self.verdicts["finding"]
+        misfits = self.verdicts["fine"] - counts["fits"]
         return [
             f"{pairs} pairs of program and switches, {len(self.programs)} distinct programs, "
             f"{self.verdicts['finding']} findings; {self.verdicts['unusable']} pairs that the "
             f"exporter or the stock runtime refuses; {self.seconds:.0f} s, "
             f"{self.cpu_seconds:.0f} s of a processor",
-            f"{counts['smaller']} came out smaller; {self.verdicts['fine'] - counts['fits']} memory maps were too "
-            f"small; {counts['pieces']} pieces in forced strips; {counts['faults']} faults "
+            f"{counts['smaller']} came out smaller; {misfits} memory maps were too small; "
+            f"{counts['pieces']} pieces in forced strips; {counts['faults']} faults "
             f"planted, {counts['noticed']} noticed, the others made no difference",
             "unusable: " + (_listed(self.reasons) or "none"),
             "operations: " + _listed(self.operations),
