@@ -14,6 +14,7 @@
 
 #include "onearena/planner.h"
 #include "onearena/verify.h"
+#include "schedule.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -172,4 +173,5 @@ NB_MODULE(_core, m) {
              new (self) onearena::Replanner(problem, onearena::Options{}, nullptr);
            })
       .def("replan", &replan);
+  bind_schedule(m);
 }

@@ -52,3 +52,18 @@ def verify(
 class Replanner:
     def __init__(self, problem: Problem) -> None: ...
     def replan(self, sizes: list[int]) -> list[int]: ...
+
+def schedule(
+    memories: list[tuple[int, bool, bool]],
+    operations: list[tuple[int, list[tuple[list[int], list[tuple[int, int]]]]]],
+    precedes: list[tuple[int, int]],
+    state_limit: int = ...,
+    beam_width: int = ...,
+    window: int = ...,
+) -> tuple[list[int], int, int, int]: ...
+def peak_of(
+    memories: list[tuple[int, bool, bool]],
+    operations: list[tuple[int, list[tuple[list[int], list[tuple[int, int]]]]]],
+    precedes: list[tuple[int, int]],
+    order: list[int],
+) -> int: ...

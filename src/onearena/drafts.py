@@ -26,7 +26,7 @@ from onearena.program import (
     workspace_of,
 )
 from onearena.pte.container import PteFile
-from onearena.schedule import rescheduled
+from onearena.schedule import Rescheduled, find_order, rescheduled
 from onearena.temp_planning import temp_region
 from onearena.timeline.build import Timeline, build_timeline
 from onearena.timeline.steps import MethodSteps, method_steps
@@ -34,6 +34,10 @@ from onearena.timeline.storage import Storage
 
 Regions = Mapping[int, tuple[Region, ...]]
 """By delegate, what is run in strips."""
+
+_CLOSE = 1.01
+"""An order with at most so much more than the bound on all orders is good: bounds on plans count
+what is lost to alignment."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Draft:
         bound_bytes: no plan of it is smaller.
         workspace_bytes: predicted.
         weights_bytes: of weights that delegates keep more than once, since they run in strips.
+        order_bound_bytes: no order has less alive at its peak; None when none was looked for.
     """
 
     opened: OpenedMethod
@@ -53,6 +58,7 @@ class Draft:
     bound_bytes: int
     workspace_bytes: int
     weights_bytes: int = 0
+    order_bound_bytes: int | None = None
 
     @property
     def least_bytes(self) -> int:
@@ -127,12 +133,26 @@ class Drafter:
             return self.opened({k: found for k, found in regions.items() if k not in moving})
         if not self._options.reorder:
             return [plain]
-        moved, order = rescheduled(opened, steps, plain.timeline.storage, self._label)
-        if moved is opened:
-            return [plain]
+        storage, in_place = plain.timeline.storage, self._options.in_place_kernels
+        best, schedule = find_order(opened, plain.timeline, in_place, self._label)
+        found = [plain, *self._moved(best, storage)]
+        if found[-1].bound_bytes > schedule.bound_bytes * _CLOSE:
+            # not proven, or not as the scheduler thought: the simple way may be better
+            found += self._moved(rescheduled(opened, steps, storage, self._label), storage)
+        return [replace(draft, order_bound_bytes=schedule.bound_bytes) for draft in found]
+
+    def _moved(self, moved: Rescheduled | None, storage: Storage) -> list[Draft]:
+        """A draft of a method in another order; none when nothing moved.
+
+        Args:
+            storage: what was found in the order before.
+        """
+        if moved is None:
+            return []
+        opened, order, edges = moved.opened, moved.order, self._edges
         shifted = {k: edges[old] for k, old in enumerate(order) if old in edges}
-        steps = method_steps(moved.plan, moved.calls, self._label, shifted if order else edges)
-        return [plain, self._draft(moved, order, steps, plain.timeline.storage)]
+        steps = method_steps(opened.plan, opened.calls, self._label, shifted if order else edges)
+        return [self._draft(opened, order, steps, storage)]
 
     def _draft(
         self,

@@ -35,57 +35,37 @@ def reorder_kernels(method: MethodSteps, storage: Storage) -> Reordered | None:
     return _Reorder(method, storage).run()
 
 
-class _Reorder:
+def reordered_plan(plan: ExecutionPlan, order: tuple[int, ...]) -> ExecutionPlan:
+    """A method with one chain, its instructions in another order (`order[new] = old`)."""
+    chain = (plan.chains or ())[0]
+    instructions, traces = chain.instructions or (), chain.stacktrace
+    if traces is not None and len(traces) == len(order):
+        traces = tuple(traces[k] for k in order)
+    moved = tuple(instructions[k] for k in order)
+    chain = replace(chain, instructions=moved, stacktrace=traces)
+    return replace(plan, chains=(chain,))
+
+
+class Dependences:
+    """Which instructions may move, and which memory orders the others."""
+
     def __init__(self, method: MethodSteps, storage: Storage) -> None:
+        """Looks at the instructions of a method in their order."""
         self._method = method
         self._storage = storage
         self._computed = computed_numbers(method)
         self._grouped = {value for group in storage.groups for value in group}
-        self._root = {value: value for value in storage.memories}
+        self.root = {value: value for value in storage.memories}
         for group in storage.groups:
-            self._root.update((value, group[0]) for value in group)
+            self.root.update((value, group[0]) for value in group)
 
-    def run(self) -> Reordered | None:
-        operations = [self._operation(k) for k in range(len(self._method.instructions))]
-        order = lower_live_bytes(operations, self._sizes())
-        if order == tuple(range(len(order))):
-            return None
-        chain = (self._method.plan.chains or ())[0]
-        instructions, traces = chain.instructions or (), chain.stacktrace
-        if traces is not None and len(traces) == len(order):
-            traces = tuple(traces[k] for k in order)
-        moved = tuple(instructions[k] for k in order)
-        chain = replace(chain, instructions=moved, stacktrace=traces)
-        return Reordered(replace(self._method.plan, chains=(chain,)), order)
-
-    def _sizes(self) -> Sizes:
-        """By the memory that values share; state, outputs and pinned values stay to the end."""
-        sizes: dict[int, int] = {}
-        for value, memory in self._storage.memories.items():
-            key = self._root[value]
-            sizes[key] = max(sizes.get(key, 0), memory.size_bytes)
-        lasting = (*self._method.outputs, *self._storage.state, *self._storage.pinned)
-        return Sizes(sizes, frozenset(self._root.get(value, value) for value in lasting))
-
-    def _operation(self, instruction: int) -> Operation:
-        first, end = self._method.first_step[instruction : instruction + 2]
-        reads: set[int] = set()
-        writes: set[int] = set()
-        for step in self._method.steps[first:end]:
-            reads.update(key for value in step.roles.reads for key in self._keys(value))
-            writes.update(key for value in step.roles.writes for key in self._keys(value))
-            for base, view in step.roles.aliases:
-                reads.update(self._keys(base))
-                writes.update(self._keys(view))
-        movable = self._is_movable(instruction)
-        return Operation(frozenset(reads - writes), frozenset(writes), movable)
-
-    def _keys(self, value: int) -> set[int]:
+    def keys(self, value: int) -> set[int]:
         """The value itself and all memory that it may name."""
         targets = self._storage.accesses.points_to.get(value, frozenset())
-        return {value, *(self._root.get(target, target) for target in (value, *targets))}
+        return {value, *(self.root.get(target, target) for target in (value, *targets))}
 
-    def _is_movable(self, instruction: int) -> bool:
+    def is_movable(self, instruction: int) -> bool:
+        """True for kernels that may run elsewhere, as long as nothing passes what it depends on."""
         method, storage = self._method, self._storage
         call = method.instructions[instruction]
         if not isinstance(call, KernelCall):
@@ -102,3 +82,41 @@ class _Reorder:
         if storage.state.intersection(roles.reads):
             return False
         return not self._computed.intersection(named_values(method.plan, call.args or ()))
+
+
+class _Reorder:
+    def __init__(self, method: MethodSteps, storage: Storage) -> None:
+        self._method = method
+        self._storage = storage
+        self._dependences = Dependences(method, storage)
+
+    def run(self) -> Reordered | None:
+        operations = [self._operation(k) for k in range(len(self._method.instructions))]
+        order = lower_live_bytes(operations, self._sizes())
+        if order == tuple(range(len(order))):
+            return None
+        return Reordered(reordered_plan(self._method.plan, order), order)
+
+    def _sizes(self) -> Sizes:
+        """By the memory that values share; state, outputs and pinned values stay to the end."""
+        sizes: dict[int, int] = {}
+        root = self._dependences.root
+        for value, memory in self._storage.memories.items():
+            key = root[value]
+            sizes[key] = max(sizes.get(key, 0), memory.size_bytes)
+        lasting = (*self._method.outputs, *self._storage.state, *self._storage.pinned)
+        return Sizes(sizes, frozenset(root.get(value, value) for value in lasting))
+
+    def _operation(self, instruction: int) -> Operation:
+        first, end = self._method.first_step[instruction : instruction + 2]
+        keys = self._dependences.keys
+        reads: set[int] = set()
+        writes: set[int] = set()
+        for step in self._method.steps[first:end]:
+            reads.update(key for value in step.roles.reads for key in keys(value))
+            writes.update(key for value in step.roles.writes for key in keys(value))
+            for base, view in step.roles.aliases:
+                reads.update(keys(base))
+                writes.update(keys(view))
+        movable = self._dependences.is_movable(instruction)
+        return Operation(frozenset(reads - writes), frozenset(writes), movable)
