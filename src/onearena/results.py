@@ -107,6 +107,8 @@ class MethodReport:
         memory_map: the regions it was planned into; None without a map.
         memory_bytes: of a method that has several memories, the size by memory_id.
         region_names: by memory_id, what the file's record calls them.
+        order_bound_bytes: no order of execution has less alive at its peak, as far as `optimize`
+            may change the order; at most `lower_bound_bytes`. None when it was not looked for.
     """
 
     name: str
@@ -126,6 +128,7 @@ class MethodReport:
     memory_map: MapUse | None = None
     memory_bytes: Mapping[int, int] = field(default_factory=dict)
     region_names: Mapping[int, str] = field(default_factory=dict)
+    order_bound_bytes: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The stable keys of the command line's JSON."""
@@ -134,6 +137,7 @@ class MethodReport:
             result["after"] = self.after.to_json()
         result.update(
             lower_bound_bytes=self.lower_bound_bytes,
+            order_bound_bytes=self.order_bound_bytes,
             gap=self.gap,
             optimal=self.optimal,
             delegate_calls=self.delegate_calls,
