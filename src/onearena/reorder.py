@@ -1,7 +1,8 @@
-"""Moves kernel calls of a method to where less is alive.
+"""Which instructions of a method may move, and a simple way to move them to where less is alive.
 
 Only kernels whose effect is known move: out variants of ATen operators that neither draw
-random numbers nor touch state, aliased memory or numbers computed at run time. Delegate
+random numbers nor touch state, aliased memory or numbers computed at run time; and calls of
+XNNPACK that are understood node by node, which keep nothing from one run to the next. Other
 calls and everything else keep their order.
 """
 
@@ -10,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from onearena.ordering import Operation, Sizes, lower_live_bytes
-from onearena.pte.schema import ExecutionPlan, KernelCall
+from onearena.pte.schema import DelegateCall, ExecutionPlan, KernelCall
 from onearena.timeline.numbers import computed_numbers, named_values
-from onearena.timeline.steps import MethodSteps
+from onearena.timeline.steps import MethodSteps, Step
 from onearena.timeline.storage import Storage
 
 _MOVABLE_NAMESPACES = ("aten::", "dim_order_ops::")
@@ -65,23 +66,30 @@ class Dependences:
         return {value, *(self.root.get(target, target) for target in (value, *targets))}
 
     def is_movable(self, instruction: int) -> bool:
-        """True for kernels that may run elsewhere, as long as nothing passes what it depends on."""
+        """True for what may run elsewhere, as long as nothing passes what it depends on: kernels
+        whose effect is known, and calls of XNNPACK that are understood."""
         method, storage = self._method, self._storage
         call = method.instructions[instruction]
-        if not isinstance(call, KernelCall):
+        first, end = method.first_step[instruction : instruction + 2]
+        if isinstance(call, DelegateCall):
+            if instruction not in method.calls:
+                return False
+        elif not isinstance(call, KernelCall) or not self._is_known(method.steps[first], call):
             return False
-        name = (method.plan.operators or ())[call.op_index].name or ""
-        if not name.startswith(_MOVABLE_NAMESPACES) or any(r in name for r in _RANDOM):
-            return False
-        roles = method.steps[method.first_step[instruction]].roles
-        if not roles.understood or roles.aliases or roles.in_place or not roles.writes:
-            return False
+        roles = [step.roles for step in method.steps[first:end]]
+        writes = {value for found in roles for value in found.writes}
         fixed = self._grouped | storage.state | storage.pinned.keys()
-        if any(v not in storage.memories or v in fixed for v in roles.writes):
+        if not writes or any(v not in storage.memories or v in fixed for v in writes):
             return False
-        if storage.state.intersection(roles.reads):
+        if any(storage.state.intersection(found.reads) for found in roles):
             return False
         return not self._computed.intersection(named_values(method.plan, call.args or ()))
+
+    def _is_known(self, step: Step, call: KernelCall) -> bool:
+        name = (self._method.plan.operators or ())[call.op_index].name or ""
+        if not name.startswith(_MOVABLE_NAMESPACES) or any(r in name for r in _RANDOM):
+            return False
+        return step.roles.understood and not step.roles.aliases and not step.roles.in_place
 
 
 class _Reorder:

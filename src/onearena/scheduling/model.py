@@ -2,7 +2,7 @@
 
 What it assumes: memory is alive from the first operation that touches it to the last one; nodes
 that XNNPACK may merge run as one unit; a call's nodes stay together; what may not move (calls of
-other backends, kernels with effects of their own, strips) keeps its order.
+other backends, kernels with effects of their own, strips within their call) keeps its order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from functools import cached_property
 
 from onearena.delegates.xnnpack.call import XnnpackCall
 from onearena.delegates.xnnpack.units import node_units
-from onearena.pte.schema import DelegateCall
 from onearena.reorder import Dependences
 from onearena.scheduling.core import (
     ScheduledMemory,
@@ -37,13 +36,15 @@ class Unit:
         instruction: its position in the method.
         nodes: of a call whose nodes may move, those that run; empty for a whole instruction.
         steps: of the method.
-        is_movable: False when it keeps its place among the others that are not.
+        is_movable: False when the instruction keeps its place among the others that do not move.
+        in_strips: keeps its place among the units of its call that are.
     """
 
     instruction: int
     nodes: tuple[int, ...]
     steps: tuple[int, ...]
     is_movable: bool
+    in_strips: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,20 +116,14 @@ class _Model:
             yield Unit(instruction, (), tuple(range(first, end)), movable)
             return
         strips = self._opened.strips.get(instruction, ())
-        groups = node_units(call.graph, call.kept)
-        for nodes in groups:
+        for nodes in node_units(call.graph, call.kept):
             outputs = (v for node in nodes for v in call.graph.nodes[node].outputs)
             in_strips = any(v in strips for v in outputs)
-            # units of one call stay together, so they may move among themselves
-            free = not in_strips and (movable or len(groups) > 1)
-            yield Unit(instruction, tuple(nodes), tuple(first + node for node in nodes), free)
+            steps = tuple(first + node for node in nodes)
+            yield Unit(instruction, tuple(nodes), steps, movable, in_strips)
 
     def _is_movable(self, instruction: int) -> bool:
-        if not self._method.flow.is_straight:
-            return False
-        if isinstance(self._method.instructions[instruction], DelegateCall):
-            return False
-        return self._dependences.is_movable(instruction)
+        return self._method.flow.is_straight and self._dependences.is_movable(instruction)
 
     def _data_edges(self, units: Sequence[Unit]) -> Iterator[tuple[int, int]]:
         """Who writes what others read or write."""
@@ -278,15 +273,14 @@ class _Model:
 
 def _kept_order(units: Sequence[Unit]) -> Iterator[tuple[int, int]]:
     """What may not move keeps its order: instructions among themselves, and strips in a call."""
-    calls = {unit.instruction for unit in units if unit.nodes}
-    last_of: dict[int, int] = {}
+    strips_of: dict[int, int] = {}
     previous: int | None = None
     for number, unit in enumerate(units):
-        if unit.nodes and not unit.is_movable:
-            if unit.instruction in last_of:
-                yield last_of[unit.instruction], number
-            last_of[unit.instruction] = number
-        if unit.instruction in calls or not unit.is_movable:
+        if unit.in_strips:
+            if unit.instruction in strips_of:
+                yield strips_of[unit.instruction], number
+            strips_of[unit.instruction] = number
+        if not unit.is_movable:
             if previous is not None and units[previous].instruction != unit.instruction:
                 yield previous, number
             previous = number
