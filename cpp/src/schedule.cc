@@ -17,6 +17,10 @@ using internal::Stretch;
 using internal::Word;
 
 constexpr int32_t kMaxWindows = 24;
+constexpr int32_t kFirstWidth = 4;
+// States of a beam from the first operation to the last, at most about so many times the number of
+// those that may run next.
+constexpr int32_t kMaxBeam = 12000;
 
 struct Found {
   std::vector<int32_t> order;
@@ -59,7 +63,8 @@ Found sweep(const ScheduleGraph& graph, int64_t known_peak, const ScheduleOption
     if (is_proven) found.lower_bound = std::max(found.lower_bound, next.lower_bound);
     if (next.order.empty()) {
       is_proven = false;
-      next = beam_stretch(graph, front.done(), front.live(), options.beam_width);
+      next =
+          beam_stretch(graph, front.done(), front.live(), options.beam_width, options.state_limit);
     }
     front.run(next.order);
     found.order.insert(found.order.end(), next.order.begin(), next.order.end());
@@ -107,7 +112,8 @@ Schedule schedule(const ScheduleProblem& problem, const ScheduleOptions& wanted)
   const ScheduleGraph graph(problem, false);
   ScheduleOptions options = wanted;
   options.state_limit = std::max<int64_t>(options.state_limit, 1);
-  options.beam_width = std::max(options.beam_width, 1);
+  const int32_t widest = kMaxBeam / std::max(graph.size(), 1);
+  options.beam_width = std::max(std::min(options.beam_width, widest), 1);
   options.window = std::max(options.window, 2);
   Schedule result;
   std::vector<int32_t> as_it_is(problem.operations.size());
@@ -124,10 +130,13 @@ Schedule schedule(const ScheduleProblem& problem, const ScheduleOptions& wanted)
     result.states += found.states;
     result.lower_bound = std::max(result.lower_bound, found.lower_bound);
   };
-  // often one direction is easy where the other one is not
-  for (const int64_t limit : {options.state_limit / 16, options.state_limit}) {
+  // a little first: often one direction is easy where the other one is not
+  for (const bool is_last : {false, true}) {
     ScheduleOptions effort = options;
-    effort.state_limit = limit;
+    if (!is_last) {
+      effort.state_limit = options.state_limit / 16;
+      effort.beam_width = std::min(options.beam_width, kFirstWidth);
+    }
     const Found forwards = sweep(graph, known, effort);
     learn(forwards);
     take(forwards.order);

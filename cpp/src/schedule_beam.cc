@@ -38,13 +38,14 @@ void expand(const ScheduleGraph& graph, int32_t number, States* states,
 }  // namespace
 
 Stretch beam_stretch(const ScheduleGraph& graph, const std::vector<Word>& done, int64_t live,
-                     int32_t width) {
+                     int32_t width, int64_t max_states) {
   States states(graph, done, live, {});
   std::vector<int32_t> level{0};
   for (int32_t depth = 0; depth < states.goal(); ++depth) {
     std::vector<int32_t> next;
     for (int32_t number : level) expand(graph, number, &states, &next);
-    keep_best(states, width, &next);
+    const bool is_too_much = static_cast<int64_t>(states.size()) > max_states;
+    keep_best(states, is_too_much ? 1 : width, &next);
     level = std::move(next);
     // the best state of all has to be one that fell: others may lead to something better
     const State& best = states[level.front()];

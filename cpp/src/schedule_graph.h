@@ -79,8 +79,10 @@ class ScheduleGraph {
   bool is_born(const Word* done, int32_t memory) const;
   bool dies(const Word* done, int32_t memory, int32_t op) const;
   int64_t saved(const Word* done, int32_t op, int32_t step) const;
-  int64_t own_bytes(int32_t op, const std::vector<Word>& ancestors) const;
-  void close(std::vector<Word>* sets) const;
+  int64_t own_bytes(int32_t op, const std::vector<Word>& born,
+                    const std::vector<Word>& needed) const;
+  std::vector<Word> closure(bool behind) const;
+  std::vector<Word> surely(bool behind) const;
 
   std::vector<Operation> operations_;
   std::vector<Memory> memories_;

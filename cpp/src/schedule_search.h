@@ -31,9 +31,10 @@ Stretch best_window(const ScheduleGraph& graph, const std::vector<Word>& done, i
                     const std::vector<int32_t>& inside, int64_t limit, int64_t max_states);
 
 // Like `next_stretch`, with the `width` best states after each operation only: a stretch that ends
-// where no more is alive than now, or at the end. Its lower bound means nothing.
+// where no more is alive than now, or at the end. Its lower bound means nothing. Behind
+// `max_states`, only the best one is kept.
 Stretch beam_stretch(const ScheduleGraph& graph, const std::vector<Word>& done, int64_t live,
-                     int32_t width);
+                     int32_t width, int64_t max_states);
 
 }  // namespace onearena::internal
 

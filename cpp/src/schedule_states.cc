@@ -33,26 +33,18 @@ States::States(const ScheduleGraph& graph, const std::vector<Word>& done, int64_
     if (may_run(op)) ++goal_;
     if (may_run(op) && graph.is_ready(done.data(), op)) ready_.push_back(op);
   }
+  std::vector<int32_t> left(static_cast<size_t>(graph.size()), 0);  // by block
   for (int32_t op = 0; op < graph.size(); ++op) {
-    if (has(done.data(), op) && open_block(op, done.data()) >= 0) root.open = graph.block(op);
+    if (graph.block(op) >= 0 && !has(done.data(), op)) ++left[graph.block(op)];
+  }
+  for (int32_t op = 0; op < graph.size(); ++op) {
+    if (graph.block(op) < 0 || !has(done.data(), op) || left[graph.block(op)] == 0) continue;
+    root.open = graph.block(op);
+    root.open_left = left[root.open];
   }
   root.ready_end = static_cast<uint32_t>(ready_.size());
   states_.push_back(root);
   insert(0);
-}
-
-// The block of an operation that has run, if some of its operations have not.
-int32_t States::open_block(int32_t op, const Word* set) const {
-  const int32_t block = graph_.block(op);
-  if (block < 0) return -1;
-  // operations of a block are neighbours in the problem
-  for (int32_t k = op; k >= 0 && graph_.block(k) == block; --k) {
-    if (!has(set, k)) return block;
-  }
-  for (int32_t k = op; k < graph_.size() && graph_.block(k) == block; ++k) {
-    if (!has(set, k)) return block;
-  }
-  return -1;
 }
 
 void States::choices(int32_t state, std::vector<int32_t>* result) const {
@@ -95,7 +87,11 @@ States::Reached States::reach(int32_t from, int32_t op, Effect effect) {
   made.parent = from;
   made.op = op;
   made.level = parent.level + 1;
-  made.open = open_block(op, scratch_.data());
+  const int32_t block = graph_.block(op);
+  if (block >= 0) {
+    made.open_left = (parent.open == block ? parent.open_left : graph_.block_size(block)) - 1;
+    made.open = made.open_left > 0 ? block : -1;
+  }
   made.ready_begin = static_cast<uint32_t>(ready_.size());
   add_ready(parent, op, scratch_.data());
   made.ready_end = static_cast<uint32_t>(ready_.size());

@@ -16,7 +16,8 @@ struct State {
   uint64_t hash = 0;
   int32_t parent = -1, op = -1;  // the way here
   int32_t level = 0;             // operations since the root
-  int32_t open = -1;             // a block of which some operations have run
+  int32_t open = -1;             // a block of which some operations have run,
+  int32_t open_left = 0;         // and how many have not
   uint32_t ready_begin = 0, ready_end = 0;
 };
 
@@ -54,7 +55,6 @@ class States {
   void insert(int32_t state);
   void grow();
   bool may_run(int32_t op) const { return inside_.empty() || has(inside_.data(), op); }
-  int32_t open_block(int32_t op, const Word* set) const;
   int64_t overtaken(int32_t op, const Word* set) const;
   void add_ready(const State& from, int32_t op, const Word* set);
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from onearena.delegates.xnnpack.call import XnnpackCall
@@ -12,7 +12,7 @@ from onearena.opening import OpenedMethod, called_delegates, delegate_calls
 from onearena.pte.schema import ExecutionPlan
 from onearena.reorder import reorder_kernels, reordered_plan
 from onearena.scheduling.core import Schedule, find_schedule
-from onearena.scheduling.model import OpenCalls, model_method
+from onearena.scheduling.model import OpenCalls, ScheduleModel, model_method
 from onearena.timeline.build import Timeline
 from onearena.timeline.steps import MethodSteps
 from onearena.timeline.storage import Storage
@@ -42,6 +42,13 @@ def find_order(
     Raises:
         FormatError: a payload contradicts itself.
     """
+    model = model_opened(opened, timeline, in_place_kernels)
+    schedule = find_schedule(model.problem)
+    return in_order(opened, model, schedule.order, what), schedule
+
+
+def model_opened(opened: OpenedMethod, timeline: Timeline, in_place_kernels: bool) -> ScheduleModel:
+    """An opened method as a scheduling problem."""
     delegates = called_delegates(opened.plan)
     calls = {k: c for k, c in opened.calls.items() if delegates[k] in opened.payloads}
     strips: dict[int, Collection[int]] = {}
@@ -49,16 +56,30 @@ def find_order(
         made = opened.payloads[delegates[instruction]].strips
         if made is not None:
             strips[instruction] = made.parts.keys()
-    model = model_method(timeline, OpenCalls(calls, strips), in_place_kernels)
-    schedule = find_schedule(model.problem)
-    units = [model.units[k] for k in schedule.order]
-    order = tuple(dict.fromkeys(unit.instruction for unit in units))
-    payloads: dict[int, OpenedPayload] = {}
-    for number, payload in opened.payloads.items():
-        first = next((k for k in calls if delegates[k] == number), None)
-        nodes = [node for unit in units if unit.instruction == first for node in unit.nodes]
-        payloads[number] = with_node_order(payload, nodes, what) if nodes else payload
-    return _applied(opened, order, payloads), schedule
+    return model_method(timeline, OpenCalls(calls, strips), in_place_kernels)
+
+
+def in_order(
+    opened: OpenedMethod, model: ScheduleModel, order: Sequence[int], what: str
+) -> Rescheduled | None:
+    """An opened method with the operations of its model in some order; None when nothing moves.
+
+    A payload that is called more than once gets the order that its first call has.
+
+    Raises:
+        FormatError: a payload contradicts itself.
+    """
+    delegates = called_delegates(opened.plan)
+    units = [model.units[k] for k in order]
+    payloads = dict(opened.payloads)
+    nodes_of: dict[int, list[int]] = {}
+    for unit in units:
+        nodes_of.setdefault(unit.instruction, []).extend(unit.nodes)
+    for instruction in sorted(nodes_of, reverse=True):
+        nodes, number = nodes_of[instruction], delegates.get(instruction)
+        if nodes and number is not None:
+            payloads[number] = with_node_order(opened.payloads[number], nodes, what)
+    return _applied(opened, tuple(nodes_of), payloads)
 
 
 def order_bound_bytes(timeline: Timeline, in_place_kernels: bool = True) -> int:
