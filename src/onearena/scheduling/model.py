@@ -88,7 +88,11 @@ class _Model:
     def run(self) -> ScheduleModel:
         units = [unit for k in range(len(self._method.instructions)) for unit in self._units(k)]
         touched = self._touched()
-        memories = [self._memory(atom, size) for atom, size in enumerate(self._spaces.atom_bytes)]
+        used = set[int]().union(*(touched[step] for unit in units for step in unit.steps))
+        memories = [
+            self._memory(atom, size, atom in used)
+            for atom, size in enumerate(self._spaces.atom_bytes)
+        ]
         operations: list[ScheduledOperation] = []
         sizes = defaultdict[int, int](int)
         for unit in units:
@@ -221,9 +225,10 @@ class _Model:
         last = {a for v in steps[-1].roles.reads for a in self._atoms(v)}
         return frozenset(first), frozenset(last)
 
-    def _memory(self, atom: int, size: int) -> ScheduledMemory:
-        first, last = self._at_ends
-        return ScheduledMemory(size, atom in first, atom in last)
+    def _memory(self, atom: int, size: int, is_used: bool) -> ScheduledMemory:
+        """An input that nobody reads is alive at the very start only; an output likewise."""
+        first, last = (atom in ends for ends in self._at_ends)
+        return ScheduledMemory(size if is_used or (first and last) else 0, first, last)
 
     def _step(self, position: int, touched: set[int]) -> ScheduledStep:
         found = in_place_at(self._method, self._method.steps[position], self._in_place)
