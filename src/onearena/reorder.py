@@ -1,8 +1,7 @@
 """Which instructions of a method may move, and a simple way to move them to where less is alive.
 
 Only kernels whose effect is known move: out variants of ATen operators that neither draw
-random numbers nor touch state, aliased memory or numbers computed at run time; and calls of
-XNNPACK that are understood node by node, which keep nothing from one run to the next. Other
+random numbers nor touch state, aliased memory or numbers computed at run time. Delegate
 calls and everything else keep their order.
 """
 
@@ -11,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from onearena.ordering import Operation, Sizes, lower_live_bytes
-from onearena.pte.schema import DelegateCall, ExecutionPlan, KernelCall
+from onearena.pte.schema import ExecutionPlan, KernelCall
 from onearena.timeline.numbers import computed_numbers, named_values
 from onearena.timeline.steps import MethodSteps, Step
 from onearena.timeline.storage import Storage
@@ -66,15 +65,11 @@ class Dependences:
         return {value, *(self.root.get(target, target) for target in (value, *targets))}
 
     def is_movable(self, instruction: int) -> bool:
-        """True for what may run elsewhere, as long as nothing passes what it depends on: kernels
-        whose effect is known, and calls of XNNPACK that are understood."""
+        """True for kernels whose effect is known; calls keep their order, the verifier insists."""
         method, storage = self._method, self._storage
         call = method.instructions[instruction]
         first, end = method.first_step[instruction : instruction + 2]
-        if isinstance(call, DelegateCall):
-            if instruction not in method.calls:
-                return False
-        elif not isinstance(call, KernelCall) or not self._is_known(method.steps[first], call):
+        if not isinstance(call, KernelCall) or not self._is_known(method.steps[first], call):
             return False
         roles = [step.roles for step in method.steps[first:end]]
         writes = {value for found in roles for value in found.writes}

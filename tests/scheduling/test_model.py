@@ -122,25 +122,6 @@ def test_branches_of_a_call_run_one_after_another() -> None:
     ][:3]
 
 
-def test_a_call_moves() -> None:
-    """Two calls that make much from little; kernels behind them make little from that again."""
-    net = Net()
-    net.conv(net.input(*NARROW), net.output(*WIDE))
-    method = Method()
-    space = Space(method)
-    source = space.tensor(*NARROW)
-    method.input(source)
-    wide = [space.tensor(*WIDE) for _ in range(2)]
-    for made in wide:
-        xnnpack(method, source, made)
-    sums = [space.kernel("aten::sum.IntList_out", made, dims=(8,)) for made in wide]
-    method.output(*sums)
-    plain, better = drafter(program(method, net)).opened({})
-    assert plain.bound_bytes >= 2 * WIDE_BYTES
-    assert better.bound_bytes < WIDE_BYTES + 2 * NARROW_BYTES
-    assert better.order in ((0, 2, 1, 3), (1, 3, 0, 2))
-
-
 def test_state_keeps_what_touches_it_in_order() -> None:
     method = Method()
     space = Space(method)

@@ -27,7 +27,7 @@ def add_parser(subparsers: Any) -> None:
         "--closed", action="store_true", help="plan the arenas only, leave the delegates closed"
     )
     parser.add_argument(
-        "--keep-order", action="store_true", help="leave kernels, calls and nodes in their order"
+        "--keep-order", action="store_true", help="leave kernels and nodes in their order"
     )
     parser.add_argument(
         "--no-strips",

@@ -1,8 +1,8 @@
 """A method as a scheduling problem: kernels, calls, and the nodes inside opened calls, at once.
 
 What it assumes: memory is alive from the first operation that touches it to the last one; nodes
-that XNNPACK may merge run as one unit; a call's nodes stay together; what may not move (calls of
-other backends, kernels with effects of their own, strips within their call) keeps its order.
+that XNNPACK may merge run as one unit; a call's nodes stay together; what may not move (calls,
+kernels with effects of their own, strips within their call) keeps its order.
 """
 
 from __future__ import annotations
