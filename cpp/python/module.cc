@@ -14,6 +14,7 @@
 
 #include "onearena/planner.h"
 #include "onearena/verify.h"
+#include "schedule.h"
 #include "tables.h"
 
 namespace nb = nanobind;
@@ -174,4 +175,5 @@ NB_MODULE(_core, m) {
            })
       .def("replan", &replan);
   onearena::add_table_reader(m);
+  bind_schedule(m);
 }

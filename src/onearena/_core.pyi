@@ -69,3 +69,18 @@ class TableReader:
         ],
     ) -> None: ...
     def decode(self, buffer: memoryview, make_blob: Callable[[int, int], Any]) -> Any: ...
+
+def schedule(
+    memories: list[tuple[int, bool, bool]],
+    operations: list[tuple[int, list[tuple[list[int], list[tuple[int, int]]]]]],
+    precedes: list[tuple[int, int]],
+    state_limit: int = ...,
+    beam_width: int = ...,
+    window: int = ...,
+) -> tuple[list[int], int, int, int]: ...
+def peak_of(
+    memories: list[tuple[int, bool, bool]],
+    operations: list[tuple[int, list[tuple[list[int], list[tuple[int, int]]]]]],
+    precedes: list[tuple[int, int]],
+    order: list[int],
+) -> int: ...

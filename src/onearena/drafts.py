@@ -30,7 +30,7 @@ from onearena.program import (
 )
 from onearena.pte.container import PteFile
 from onearena.repetition import Repeat
-from onearena.schedule import rescheduled
+from onearena.schedule import Rescheduled, find_order, rescheduled
 from onearena.temp_planning import temp_region
 from onearena.timeline.build import Timeline, build_timeline
 from onearena.timeline.steps import Boundary, MethodSteps, method_steps
@@ -38,6 +38,10 @@ from onearena.timeline.storage import Storage
 
 Regions = Mapping[int, tuple[Region, ...]]
 """By delegate, what is run in strips."""
+
+_CLOSE = 1.01
+"""An order with at most so much more than the bound on all orders is good: bounds on plans count
+what is lost to alignment."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class Draft:
             none moved.
         regions: what runs in strips.
         repeat_work: what kernels compute that run once more.
+        order_bound_bytes: no order has less alive at its peak; None when none was looked for.
     """
 
     opened: OpenedMethod
@@ -67,6 +72,7 @@ class Draft:
     moved: tuple[int, ...] = ()
     regions: Regions = field(default_factory=dict)
     repeat_work: int = 0
+    order_bound_bytes: int | None = None
 
     @property
     def more_work(self) -> int:
@@ -202,12 +208,28 @@ class Drafter:
             return self.opened(regions, whole | moving)
         if not self._options.reorder:
             return [plain]
-        moved, order = rescheduled(opened, steps, plain.timeline.storage, self._label)
-        if moved is opened:
-            return [plain]
+        storage, in_place = plain.timeline.storage, self._options.in_place_kernels
+        best, schedule = find_order(opened, plain.timeline, in_place, self._label)
+        found = [plain, *self._moved(best, storage, regions)]
+        if found[-1].bound_bytes > schedule.bound_bytes * _CLOSE:
+            # not proven, or not as the scheduler thought: the simple way may be better
+            simple = rescheduled(opened, steps, storage, self._label)
+            found += self._moved(simple, storage, regions)
+        return [replace(draft, order_bound_bytes=schedule.bound_bytes) for draft in found]
+
+    def _moved(self, moved: Rescheduled | None, storage: Storage, regions: Regions) -> list[Draft]:
+        """A draft of a method in another order; none when nothing moved.
+
+        Args:
+            storage: what was found in the order before.
+            regions: what runs in strips.
+        """
+        if moved is None:
+            return []
+        opened, order, edges = moved.opened, moved.order, self._edges
         shifted = {k: edges[old] for k, old in enumerate(order) if old in edges}
-        steps = self._steps(moved, shifted if order else edges)
-        return [plain, self._draft(moved, order, steps, plain.timeline.storage, regions)]
+        steps = self._steps(opened, shifted if order else edges)
+        return [self._draft(opened, order, steps, storage, regions)]
 
     def _steps(self, opened: OpenedMethod, edges: Mapping[int, Boundary]) -> MethodSteps:
         steps = method_steps(opened.plan, opened.calls, self._label, edges)

@@ -13,6 +13,7 @@ from onearena.pte.schema import ExecutionPlan
 from onearena.record import Record, TempRecord
 from onearena.report.peak import find_peak
 from onearena.results import Footprint, MethodReport
+from onearena.schedule import order_bound_bytes
 from onearena.sizes.layout import LP64
 from onearena.sizes.method_allocator import method_allocation, resolve_temp_bytes
 from onearena.temp_planning import footprint_of, planned_region
@@ -27,6 +28,19 @@ def inspect_method(
     Args:
         target: what it will run on, when that is known.
     """
+    report = _as_it_stands(method, record, target)
+    return _with_order_bound(report, order_bound_bytes(method.timeline))
+
+
+def _with_order_bound(report: MethodReport, bound: int) -> MethodReport:
+    """What is alive at the peak of this order is no less: should it be, the model of the scheduler
+    is too coarse for this method."""
+    return replace(report, order_bound_bytes=min(bound, report.lower_bound_bytes))
+
+
+def _as_it_stands(
+    method: AnalysedMethod, record: Record | None, target: str | None
+) -> MethodReport:
     timeline = method.timeline
     arena = arena_bytes(method.plan)
     sizes = dict(enumerate(method.plan.non_const_buffer_sizes or ()))
@@ -84,9 +98,11 @@ def planned_report(
     target: str | None,
 ) -> MethodReport:
     """A method with its plan; without one it stays as it was."""
-    before, best, notes = inspect_method(method, record, target), choice.candidate, choice.notes
+    best, notes = choice.candidate, choice.notes
     if best is None:
+        before = inspect_method(method, record, target)
         return replace(before, after=before.before, notes=notes)
+    before = _as_it_stands(method, record, target)
     timeline = best.draft.timeline
     solution = best.solution
     offsets = {value: solution.offsets[b] for b, value in enumerate(timeline.values)}
@@ -94,7 +110,10 @@ def planned_report(
     arenas = None
     if best.use is not None:
         arenas = {value: solution.arenas[b] for b, value in enumerate(timeline.values)}
-    return replace(
+    order_bound = best.draft.order_bound_bytes
+    if order_bound is None:
+        order_bound = order_bound_bytes(timeline)
+    report = replace(
         before,
         after=best.footprint,
         lower_bound_bytes=best.solution.total_bound_bytes,
@@ -109,6 +128,7 @@ def planned_report(
         memory_bytes=_memory_bytes(best.plan),
         latency=choice.latency,
     )
+    return _with_order_bound(report, order_bound)
 
 
 def _region_notes(region: TempRecord | None) -> tuple[str, ...]:

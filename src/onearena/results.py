@@ -109,6 +109,8 @@ class MethodReport:
         memory_bytes: of a method that has several memories, the size by memory_id.
         region_names: by memory_id, what the file's record calls them.
         latency: how long a run takes after `optimize`; None when the method keeps its plan.
+        order_bound_bytes: no order of execution has less alive at its peak, as far as `optimize`
+            may change the order; at most `lower_bound_bytes`. None when it was not looked for.
     """
 
     name: str
@@ -129,6 +131,7 @@ class MethodReport:
     memory_bytes: Mapping[int, int] = field(default_factory=dict)
     region_names: Mapping[int, str] = field(default_factory=dict)
     latency: Latency | None = None
+    order_bound_bytes: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The stable keys of the command line's JSON."""
@@ -137,6 +140,7 @@ class MethodReport:
             result["after"] = self.after.to_json()
         result.update(
             lower_bound_bytes=self.lower_bound_bytes,
+            order_bound_bytes=self.order_bound_bytes,
             gap=self.gap,
             optimal=self.optimal,
             delegate_calls=self.delegate_calls,

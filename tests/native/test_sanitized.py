@@ -40,7 +40,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build
 
 
-@pytest.mark.parametrize("name", ["verify", "degenerate", "fuzz", "replan"])
+@pytest.mark.parametrize("name", ["verify", "degenerate", "fuzz", "replan", "schedule"])
 def test_the_tests_in_cpp_pass_under_sanitizers(sanitized: Path, name: str) -> None:
     run(sanitized / "tests" / f"onearena_{name}_test")
 

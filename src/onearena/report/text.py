@@ -89,6 +89,8 @@ def _method_lines(method: MethodReport) -> Iterable[str]:
         f"  lower bound of the arena{scope}  {method.lower_bound_bytes:,} B  (gap {method.gap:.2%}"
         f"{', proven optimal' if method.optimal else ''})"
     )
+    if method.order_bound_bytes is not None:
+        yield f"  lower bound over all orders  {method.order_bound_bytes:,} B{_order_text(method)}"
     yield (
         f"  delegate calls  {method.delegate_calls}, {method.opened_calls} opened"
         + (f";  state {method.state_bytes:,} B" if method.state_bytes else "")
@@ -100,6 +102,14 @@ def _method_lines(method: MethodReport) -> Iterable[str]:
         yield from _peak_lines(method.peak)
     for note in method.notes:
         yield f"  note: {plain(note)}"
+
+
+def _order_text(method: MethodReport) -> str:
+    """How far the order is from the best one, for all that is known."""
+    least, now = method.order_bound_bytes or 0, method.lower_bound_bytes
+    if now <= least:
+        return "  (no order needs less than this one)"
+    return f"  (this order {(now - least) / least:.2%} above)" if least else ""
 
 
 def _footprint_rows(before: Footprint, after: Footprint | None) -> list[list[str]]:

@@ -44,7 +44,8 @@ def _movable(storage: Storage, value: int) -> bool:
     )
 
 
-def _comparable(storage: Storage, first: int, second: int) -> bool:
+def comparable(storage: Storage, first: int, second: int) -> bool:
+    """True for two values that could have one address: of one size, in one arena, free to move."""
     if first == second or not (_movable(storage, first) and _movable(storage, second)):
         return False
     a, b = storage.memories[first], storage.memories[second]
@@ -55,20 +56,20 @@ def _in_place_pairs(method: MethodSteps, storage: Storage, kernels: bool) -> Ite
     """The step must be the only moment at which operand and output are both alive, and the
     last one of the operand: its last reader writes the output's first bytes."""
     for position, step in enumerate(method.steps):
-        found = _in_place_at(method, step, kernels)
+        found = in_place_at(method, step, kernels)
         if found is None:
             continue
         output, operands = found
         only = (Interval(position, position + 1),)
         for operand in operands:
-            if _comparable(storage, operand, output):
+            if comparable(storage, operand, output):
                 both = intersection(storage.lifetimes[operand], storage.lifetimes[output])
                 ends = any(life.end == position + 1 for life in storage.lifetimes[operand])
                 if both == only and ends:
                     yield operand, output
 
 
-def _in_place_at(
+def in_place_at(
     method: MethodSteps, step: Step, kernels: bool
 ) -> tuple[int, tuple[int, ...]] | None:
     """An output of a step, and the operands over which it may be written."""
@@ -88,19 +89,32 @@ def _kernel_call(method: MethodSteps, step: Step) -> KernelCall | None:
 
 
 def _same_bytes_pairs(method: MethodSteps, storage: Storage, kernels: bool) -> Iterable[Pair]:
+    for family in copy_families(method, storage, kernels):
+        yield from combinations(family, 2)
+
+
+def copy_families(
+    method: MethodSteps, storage: Storage, kernels: bool
+) -> Iterable[tuple[int, ...]]:
     """Reshapes and copies: XNNPACK skips the copy when both addresses are equal, so values
-    with the same bytes may be one memory for as long as nobody changes any of them."""
+    with the same bytes may be one memory for as long as nobody changes any of them.
+
+    Args:
+        kernels: of kernel calls too, not only of nodes inside delegates.
+
+    Returns:
+        By family, its values, the one that others are copies of first.
+    """
     copied_at: dict[int, int] = {}
     source_of: dict[int, int] = {}
     for position, step in enumerate(method.steps):
         found = _copied_at(method, step, kernels)
-        if found is not None and _comparable(storage, found[1], found[0]):
+        if found is not None and comparable(storage, found[1], found[0]):
             output, operand = found
             source_of[output], copied_at[output] = operand, position
     for family in _families(source_of):
         if _is_constant_after_copies(method, storage, family, copied_at):
-            ordered = sorted(family, key=lambda v: copied_at.get(v, -1))
-            yield from combinations(ordered, 2)
+            yield tuple(sorted(family, key=lambda v: copied_at.get(v, -1)))
 
 
 def _copied_at(method: MethodSteps, step: Step, kernels: bool) -> Pair | None:

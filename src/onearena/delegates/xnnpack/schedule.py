@@ -6,12 +6,12 @@ may merge (their link stays internal) move as one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 
-from onearena.delegates.xnnpack.graph import Graph, index_graph
+from onearena.delegates.xnnpack.graph import index_graph
 from onearena.delegates.xnnpack.opening import OpenedPayload
-from onearena.delegates.xnnpack.rules import Link
+from onearena.delegates.xnnpack.units import node_units
 from onearena.ordering import Operation, Sizes, lower_live_bytes
 
 
@@ -24,7 +24,7 @@ def schedule_payload(
         persistent: external positions that stay alive after the call in any case.
     """
     graph = payload.graph
-    units = _units(graph, payload.kept)
+    units = node_units(graph, payload.kept)
     operations = [_operation(payload, unit) for unit in units]
     kept = {
         value.id
@@ -36,35 +36,22 @@ def schedule_payload(
         {v.id: v.size_bytes or 0 for v in graph.values.values() if v.is_external}, frozenset(kept)
     )
     order = lower_live_bytes(operations, sizes)
-    nodes = [graph.nodes[index] for k in order for index in units[k]]
-    if [node.index for node in nodes] == list(range(len(nodes))):
+    return with_node_order(payload, [index for k in order for index in units[k]], what)
+
+
+def with_node_order(payload: OpenedPayload, order: Sequence[int], what: str) -> OpenedPayload:
+    """The payload with its nodes in another order (`order[new] = old`); the same object when that
+    is the order they have."""
+    graph = payload.graph
+    if list(order) == list(range(len(graph.nodes))):
         return payload
-    source = replace(graph.source, xnodes=tuple(node.xnode for node in nodes))
+    source = replace(graph.source, xnodes=tuple(graph.nodes[k].xnode for k in order))
     return replace(payload, graph=index_graph(source, what))
 
 
 def _is_original_output(payload: OpenedPayload, value: int) -> bool:
     written = value in payload.graph.producer or value in payload.in_parts
     return written and value not in payload.opened
-
-
-def _units(graph: Graph, kept: Mapping[int, Link]) -> list[list[int]]:
-    """Node indices joined across links that stay internal, ordered by the last node."""
-    parent = list(range(len(graph.nodes)))
-
-    def find(index: int) -> int:
-        while parent[index] != index:
-            index = parent[index]
-        return index
-
-    for value in kept:
-        producer = graph.producer[value].index
-        for consumer in graph.consumers.get(value, ()):
-            parent[find(producer)] = find(consumer.index)
-    members: dict[int, list[int]] = {}
-    for index in range(len(graph.nodes)):
-        members.setdefault(find(index), []).append(index)
-    return sorted(members.values(), key=lambda unit: unit[-1])
 
 
 def _operation(payload: OpenedPayload, unit: list[int]) -> Operation:
