@@ -211,11 +211,13 @@ class Drafter:
         storage, in_place = plain.timeline.storage, self._options.in_place_kernels
         best, schedule = find_order(opened, plain.timeline, in_place, self._label)
         found = [plain, *self._moved(best, storage, regions)]
-        if found[-1].bound_bytes > schedule.bound_bytes * _CLOSE:
+        is_modelled = not steps.remade  # the scheduler knows no memory that is free in between
+        if not is_modelled or found[-1].bound_bytes > schedule.bound_bytes * _CLOSE:
             # not proven, or not as the scheduler thought: the simple way may be better
             simple = rescheduled(opened, steps, storage, self._label)
             found += self._moved(simple, storage, regions)
-        return [replace(draft, order_bound_bytes=schedule.bound_bytes) for draft in found]
+        bound = schedule.bound_bytes if is_modelled else None
+        return [replace(draft, order_bound_bytes=bound) for draft in found]
 
     def _moved(self, moved: Rescheduled | None, storage: Storage, regions: Regions) -> list[Draft]:
         """A draft of a method in another order; none when nothing moved.

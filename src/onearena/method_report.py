@@ -32,9 +32,11 @@ def inspect_method(
     return _with_order_bound(report, order_bound_bytes(method.timeline))
 
 
-def _with_order_bound(report: MethodReport, bound: int) -> MethodReport:
+def _with_order_bound(report: MethodReport, bound: int | None) -> MethodReport:
     """What is alive at the peak of this order is no less: should it be, the model of the scheduler
     is too coarse for this method."""
+    if bound is None:
+        return report
     return replace(report, order_bound_bytes=min(bound, report.lower_bound_bytes))
 
 

@@ -82,9 +82,12 @@ def in_order(
     return _applied(opened, tuple(nodes_of), payloads)
 
 
-def order_bound_bytes(timeline: Timeline, in_place_kernels: bool = True) -> int:
+def order_bound_bytes(timeline: Timeline, in_place_kernels: bool = True) -> int | None:
     """No order of a method's kernels, and of the nodes inside its calls, has less alive at its peak
-    (see `scheduling.model` for what that assumes)."""
+    (see `scheduling.model` for what that assumes). None for methods with kernels that run once more:
+    memory that is free in between is not modelled."""
+    if timeline.method.remade:
+        return None
     model = model_method(timeline, OpenCalls(timeline.method.calls), in_place_kernels)
     return find_schedule(model.problem).bound_bytes
 
