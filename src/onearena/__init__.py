@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from onearena.engine.model import LoadedMethod, Model
     from onearena.engine.runtime import Runtime
     from onearena.errors import InfeasibleError, OnearenaError, PlanError, PlanTimeoutError
+    from onearena.exporting.convert import to_executorch
+    from onearena.exporting.planning import planning_algorithm
+    from onearena.exporting.planning_pass import MemoryPlanningPass as MemoryPlanningPass
+    from onearena.exporting.program import OptimizedProgram as OptimizedProgram
     from onearena.lifetime import Interval
     from onearena.options import Options
     from onearena.pipeline import inspect, optimize, verify
@@ -65,6 +69,10 @@ _PUBLIC = {
     "Runtime": "onearena.engine.runtime",
     "embed_description": "onearena.engine.embedding",
     "explain": "onearena.advice.explain",
+    "MemoryPlanningPass": "onearena.exporting.planning_pass",
+    "OptimizedProgram": "onearena.exporting.program",
+    "planning_algorithm": "onearena.exporting.planning",
+    "to_executorch": "onearena.exporting.convert",
     "Options": "onearena.options",
     "inspect": "onearena.pipeline",
     "optimize": "onearena.pipeline",
@@ -107,6 +115,7 @@ _PUBLIC = {
     "write_problem": "onearena.problem_files.store",
 }
 
+# Two public classes are not here: they inherit from ExecuTorch's, and `import *` would import it.
 __all__ = [
     "Advice",
     "Arena",
@@ -153,11 +162,13 @@ __all__ = [
     "inspect",
     "optimize",
     "plan",
+    "planning_algorithm",
     "program_sizes",
     "read_plan",
     "read_problem",
     "simulate",
     "summarize",
+    "to_executorch",
     "verify",
     "write_plan",
     "write_problem",
@@ -175,4 +186,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """The public names, loaded or not."""
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_PUBLIC})
