@@ -17,6 +17,7 @@ from executorch.exir.tensor import TensorSpec
 import onearena
 from onearena import MemoryPlanningPass, planning_algorithm
 from onearena.errors import PlanError
+from tests.cases.lowering import quiet
 from tests.cases.running import difference, forward, play
 from tests.exporting import nets
 
@@ -24,7 +25,7 @@ EdgeMaker = Callable[[], Any]
 
 
 def program(make: EdgeMaker, planning: Any, path: Path) -> Path:
-    with nets.quiet():
+    with quiet():
         config = ExecutorchBackendConfig(
             memory_planning_pass=planning, emit_mutable_buffer_names=True
         )
@@ -99,7 +100,7 @@ def test_in_a_suite(tmp_path: Path) -> None:
     assert sizes["both"] == sizes["ours"] == sizes["partial"] < sizes["greedy"]
 
 
-class Pools(StockPass):  # type: ignore[misc] # untyped base
+class Pools(StockPass):
     """Puts every second tensor into memory 3, as a pass for a chip with two memories would."""
 
     def __init__(self, **options: Any) -> None:

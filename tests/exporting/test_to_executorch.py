@@ -22,18 +22,19 @@ from executorch.exir import (
 
 import onearena
 from onearena.errors import UsageError
+from tests.cases.lowering import portable, quiet, xnnpack
 from tests.cases.running import difference, forward, play
 from tests.exporting import nets
 
 
 @cache
 def planned() -> Any:
-    with nets.quiet():
+    with quiet():
         return onearena.to_executorch(nets.breaks())
 
 
 def stock_file(path: Path) -> Path:
-    with nets.quiet():
+    with quiet():
         path.write_bytes(nets.breaks().to_executorch().buffer)
     return path
 
@@ -94,9 +95,9 @@ def test_a_config_is_used(tmp_path: Path) -> None:
         memory_planning_pass=onearena.MemoryPlanningPass(alloc_graph_input=False),
         external_constants=True,
     )
-    with nets.quiet():
+    with quiet():
         net = nets.Breaks()
-        edge = nets.edge_of(net, (nets.IMAGE,), nets.portable)
+        edge = nets.edge_of(net, (nets.IMAGE,), portable)
         program = onearena.to_executorch(edge, config)
     program.save(str(tmp_path / "small.pte"))
     program.write_tensor_data_to_file(str(tmp_path))
@@ -109,7 +110,7 @@ def test_a_config_is_used(tmp_path: Path) -> None:
 
 
 def test_options_and_a_program_that_is_made_already() -> None:
-    with nets.quiet():
+    with quiet():
         stock = nets.breaks().to_executorch()
         closed = onearena.to_executorch(stock, open_delegates=False)
         again = onearena.to_executorch(closed)
@@ -118,7 +119,7 @@ def test_options_and_a_program_that_is_made_already() -> None:
 
 
 def test_several_methods() -> None:
-    with nets.quiet(), torch.no_grad():
+    with quiet(), torch.no_grad():
         exported = {
             name: torch.export.export(net.eval(), inputs, strict=False)
             for name, net, inputs in (
@@ -128,7 +129,7 @@ def test_several_methods() -> None:
         }
         edge = to_edge_transform_and_lower(
             exported,
-            partitioner={name: nets.xnnpack() for name in exported},
+            partitioner={name: xnnpack() for name in exported},
             constant_methods={"answer": 42},
         )
         program = onearena.to_executorch(edge)
@@ -151,19 +152,19 @@ def test_several_methods() -> None:
     ],
 )
 def test_refusals(call: Any, message: str) -> None:
-    with nets.quiet(), pytest.raises(UsageError, match=message):
+    with quiet(), pytest.raises(UsageError, match=message):
         call()
 
 
 def test_the_file_goes_with_the_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with nets.quiet():
+    with quiet():
         program = onearena.to_executorch(nets.breaks())
     assert len(list(tmp_path.glob("onearena-*/*"))) == 1
     del program
     gc.collect()
     assert list(tmp_path.iterdir()) == []
-    with nets.quiet(), pytest.raises(UsageError):
+    with quiet(), pytest.raises(UsageError):
         onearena.to_executorch(nets.breaks(), max_latency=0.5)
     assert list(tmp_path.iterdir()) == []
 
