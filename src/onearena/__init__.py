@@ -15,6 +15,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from onearena.advice.explain import explain
     from onearena.advice.model import Advice, Explanation
+    from onearena.bundling.bundle import bundle
+    from onearena.bundling.results import BundleReport, NotReproducedError
     from onearena.engine.arena import Arena
     from onearena.engine.embedding import embed_description
     from onearena.engine.errors import ArenaBusyError, ArenaLimitError
@@ -62,6 +64,9 @@ _PUBLIC = {
     "Explanation": "onearena.advice.model",
     "Arena": "onearena.engine.arena",
     "ArenaBusyError": "onearena.engine.errors",
+    "bundle": "onearena.bundling.bundle",
+    "BundleReport": "onearena.bundling.results",
+    "NotReproducedError": "onearena.bundling.results",
     "ArenaLimitError": "onearena.engine.errors",
     "LoadedMethod": "onearena.engine.model",
     "MethodMemory": "onearena.engine.memory",
@@ -122,6 +127,7 @@ __all__ = [
     "ArenaBusyError",
     "ArenaLimitError",
     "Buffer",
+    "BundleReport",
     "Clobber",
     "CompareReport",
     "Explanation",
@@ -138,6 +144,7 @@ __all__ = [
     "MethodReport",
     "MethodSimulation",
     "Model",
+    "NotReproducedError",
     "OnearenaError",
     "Options",
     "Peak",
@@ -156,6 +163,7 @@ __all__ = [
     "Violation",
     "Window",
     "__version__",
+    "bundle",
     "compare",
     "embed_description",
     "explain",
