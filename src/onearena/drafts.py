@@ -120,7 +120,8 @@ class Drafter:
         """
         method, edges = self._method, self._edges
         opened = open_method(method.plan, method.payloads, self._label, regions, self._switches)
-        steps = method_steps(opened.plan, opened.calls, self._label, edges)
+        known = method.steps.known_state
+        steps = method_steps(opened.plan, opened.calls, self._label, edges, known)
         plain = self._draft(opened, (), steps)
         moving = _delegates_with_moving_parts(plain)
         if moving:
@@ -131,7 +132,8 @@ class Drafter:
         if moved is opened:
             return [plain]
         shifted = {k: edges[old] for k, old in enumerate(order) if old in edges}
-        steps = method_steps(moved.plan, moved.calls, self._label, shifted if order else edges)
+        edges = shifted if order else edges
+        steps = method_steps(moved.plan, moved.calls, self._label, edges, known)
         return [plain, self._draft(moved, order, steps, plain.timeline.storage)]
 
     def _draft(

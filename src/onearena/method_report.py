@@ -46,7 +46,7 @@ def inspect_method(
         state_bytes=_state_bytes(timeline),
         optimal=arena <= bound,
         planner="as in the file",
-        peak=find_peak(timeline, temp=method.temp),
+        peak=find_peak(timeline, temp=method.temp, exported=method.exported),
         notes=(*planned_by, *pinned_notes(timeline)),
         unknown_backends=unknown_backends(method),
         memory_bytes=_memory_bytes(method.plan),
@@ -94,6 +94,7 @@ def planned_report(
     arenas = None
     if best.use is not None:
         arenas = {value: solution.arenas[b] for b, value in enumerate(timeline.values)}
+    exported = method.exported.moved(best.draft.order) if method.exported else None
     return replace(
         before,
         after=best.footprint,
@@ -103,7 +104,7 @@ def planned_report(
         pinned_values=len(timeline.storage.pinned),
         optimal=best.solution.optimal,
         planner=best.solution.method,
-        peak=find_peak(timeline, offsets, arenas, region),
+        peak=find_peak(timeline, offsets, arenas, region, exported),
         notes=(*notes, *_region_notes(region), *_growth_notes(method, best, before.before)),
         memory_map=best.use,
         memory_bytes=_memory_bytes(best.plan),

@@ -18,6 +18,7 @@ from onearena.delegates.xnnpack.opening import prepare
 from onearena.delegates.xnnpack.simplify_switches import Simplifications
 from onearena.drafts import simplifications
 from onearena.errors import AnalysisError, UsageError, VerificationError
+from onearena.export_record import with_moved_export
 from onearena.memory_map.check import verify_regions
 from onearena.method_report import inspect_method, planned_report
 from onearena.opening import called_delegates
@@ -189,7 +190,8 @@ def write_planned(
         records[name] = _method_record(method, best, records.get(name), options.target)
     earlier_map = record.memory_map if record else None
     content = encode_record(Record(__version__, records, options.memory_map or earlier_map))
-    rewritten = rewrite_file(file, changed, content)
+    orders = {analysed[k].plan.name or "": best.draft.order for k, best in chosen.items()}
+    rewritten = with_moved_export(rewrite_file(file, changed, content), orders)
     known: list[Violation] = []
     size = write_pte(
         rewritten,

@@ -9,6 +9,7 @@ from onearena.delegates.ethosu.calls import EthosUDelegate, call_boundaries, rea
 from onearena.delegates.xnnpack.schema import XNNGraph
 from onearena.delegates.xnnpack.workspace import predict_workspace, program_workspace
 from onearena.errors import AnalysisError
+from onearena.export_record import ExportedMethod, exported_method
 from onearena.opening import (
     DelegatePayload,
     argument_problem,
@@ -36,6 +37,7 @@ class AnalysedMethod:
         workspace_bytes: of these, predicted.
         ethosu: its Ethos-U delegates, by number.
         temp: where the record says that the application's temp allocator is.
+        exported: what the exporter noted; None when it noted nothing.
     """
 
     plan: ExecutionPlan
@@ -45,6 +47,7 @@ class AnalysedMethod:
     workspace_bytes: int
     ethosu: Mapping[int, EthosUDelegate] = field(default_factory=dict)
     temp: TempRecord | None = None
+    exported: ExportedMethod | None = None
 
 
 def method_label(file: PteFile, plan: ExecutionPlan) -> str:
@@ -68,7 +71,9 @@ def analyse_steps(
     entry = record.methods.get(plan.name or "") if record else None
     calls = understood_calls(plan, payloads, entry.pieces if entry else ())
     edges = boundaries(plan, payloads, read_delegates(file, plan))
-    return payloads, method_steps(plan, calls, method_label(file, plan), edges)
+    exported = exported_method(file, plan)
+    state = exported.state_values if exported else frozenset()
+    return payloads, method_steps(plan, calls, method_label(file, plan), edges, state)
 
 
 def analyse_method(file: PteFile, plan: ExecutionPlan) -> AnalysedMethod:
@@ -83,7 +88,8 @@ def analyse_method(file: PteFile, plan: ExecutionPlan) -> AnalysedMethod:
     ethosu, temp = read_delegates(file, plan), recorded_temp(file, plan)
     region = _recorded_region(plan, ethosu, temp)
     timeline = build_timeline(steps, temp=region)
-    return AnalysedMethod(plan, payloads, steps, timeline, workspace, ethosu, temp)
+    exported = exported_method(file, plan)
+    return AnalysedMethod(plan, payloads, steps, timeline, workspace, ethosu, temp, exported)
 
 
 def recorded_temp(file: PteFile, plan: ExecutionPlan) -> TempRecord | None:

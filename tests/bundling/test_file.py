@@ -91,8 +91,8 @@ def test_tables_are_those_of_the_schema_file() -> None:
                 assert slot.field.alignment % asked == 0
     (union,) = [slot.field for slot in slots_of(BundledValue)]
     assert isinstance(union, Union)
-    (members,) = tables.unions.values()
-    assert [cls.__name__ for cls in union.members] == [f"Bundled{name}" for name, _ in members]
+    (tags,) = tables.unions.values()
+    assert [cls.__name__ for cls in union.members] == [f"Bundled{name}" for name, _ in tags]
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:

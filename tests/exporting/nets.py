@@ -115,6 +115,11 @@ def moves() -> Any:
 
 
 @once
+def recorded_moves() -> Any:
+    return edge_of(Moves(), (X[None],), portable, generate_etrecord=True)
+
+
+@once
 def conds() -> Any:
     return edge_of(TwoConds(), (X, torch.tensor(True)), portable)
 

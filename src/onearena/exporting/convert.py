@@ -9,18 +9,22 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from onearena import __version__
 from onearena.errors import RuntimeUnavailableError, UsageError
+from onearena.export_record import with_export
 from onearena.exporting.debug_maps import DebugMaps, moved_maps
+from onearena.exporting.knowledge import collect
 from onearena.memory_map import parse_memory_map
 from onearena.options import Options
 from onearena.pipeline import optimize
 from onearena.pte.reader import open_pte
+from onearena.pte.writer import write_pte
 from onearena.record import read_record
 
 if TYPE_CHECKING:
     from onearena.exporting.program import OptimizedProgram
 
-_STOCK, _PLANNED = "exported.pte", "planned.pte"
+_EMITTED, _STOCK, _PLANNED = "emitted.pte", "exported.pte", "planned.pte"
 
 
 def to_executorch(
@@ -92,8 +96,13 @@ def _planned(
     from onearena.exporting.program import OptimizedProgram
 
     source, target = directory / _STOCK, directory / _PLANNED
-    with open(source, "wb") as stream:
+    emitted = directory / _EMITTED
+    with open(emitted, "wb") as stream:
         stock.write_to_file(stream)
+    with open_pte(emitted) as file:
+        known = collect(stock, file, f"onearena {__version__}", options.target)
+        write_pte(with_export(file, known), source)
+    emitted.unlink()
     report = optimize(source, target, options, progress)
     with open_pte(source) as before, open_pte(target) as after:
         maps = DebugMaps(
