@@ -228,7 +228,7 @@ def test_the_line_that_counts(trace: Any, expected: str | None) -> None:
 
 
 def test_operations_that_formulas_do_not_have() -> None:
-    import sympy
+    import sympy  # type: ignore[import-untyped]
 
     class Size:
         def __init__(self, expression: Any) -> None:
