@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import onearena
+from onearena.cortex_m.check import TargetMismatchError
 from onearena.export_record import (
     KEY,
     ExportedLine,
@@ -31,6 +32,7 @@ from onearena.record import read_record
 from onearena.size_formula import evaluate, formula_json, parse_formula
 from onearena.summary.build import summarize
 from tests.cli.programs import spread_out
+from tests.cortex_m.programs import pool_call
 from tests.pte.build import Method, file_bytes, pte_file
 
 LINE, OTHER = ExportedLine("net.py", 12, "forward"), ExportedLine("lib/block.py", 3, "attend")
@@ -109,10 +111,12 @@ def test_optimize_takes_the_record_along(tmp_path: Path) -> None:
     )
     x = method.tensor(16, offset=60000)
     method.input(x).output(late).output(out)
-    method.call("aten::repeat.out", x, method.int_list(256), late, late)
+    method.call("aten::repeat.out", x, method.int_list(method.integer(256)), late, late)
     method.call("aten::relu.out", x, narrow, narrow)
-    method.call("aten::repeat.out", narrow, method.int_list(256), wide, wide)
-    method.call("aten::amax.out", wide, method.int_list(0), method.boolean(False), out, out)
+    method.call("aten::repeat.out", narrow, method.int_list(method.integer(256)), wide, wide)
+    method.call(
+        "aten::amax.out", wide, method.int_list(method.integer(0)), method.boolean(False), out, out
+    )
     path, small = tmp_path / "model.pte", tmp_path / "small.pte"
     lines = tuple((ExportedLine("net.py", k, "forward"),) for k in range(4))
     with read_pte(ByteSource.from_bytes(file_bytes(pte_file(method)))) as opened:
@@ -176,6 +180,19 @@ def test_verify_defends_the_state_that_is_noted(tmp_path: Path) -> None:
         write_pte(with_export(opened, known), path)
     (violation,) = onearena.verify(path).violations
     assert violation.kind == "state"
+
+
+def test_the_noted_target_counts(tmp_path: Path) -> None:
+    """A program for one core that says that it is for another is refused without being asked."""
+    path, small = tmp_path / "model.pte", tmp_path / "small.pte"
+    method, _ = pool_call(0)
+    with read_pte(ByteSource.from_bytes(file_bytes(pte_file(method)))) as opened:
+        write_pte(with_export(opened, ExportRecord("t", {}, "cortex-m7")), path)
+        with pytest.raises(TargetMismatchError, match="cortex-m7 needs"):
+            onearena.optimize(path, small)
+        onearena.optimize(path, small, onearena.Options(target="cortex-m55"))
+        write_pte(with_export(opened, ExportRecord("t", {}, "a toaster")), path)
+        onearena.optimize(path, small)
 
 
 # -- files that say nonsense -------------------------------------------------------------------
