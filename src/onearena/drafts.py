@@ -20,6 +20,7 @@ from onearena.options import Options
 from onearena.planners import lower_bound_bytes
 from onearena.program import (
     AnalysedMethod,
+    arena_bytes,
     boundaries,
     foreign_state,
     method_label,
@@ -78,7 +79,10 @@ class Drafter:
     ) -> None:
         """Prepares drafts of method `position` of a file."""
         self._method, self._options = analysed[position], options
-        self._shared = len(analysed) > 1
+        # methods that only return constants have no memory in which they could meet this one
+        self._shared = any(
+            arena_bytes(other.plan) for k, other in analysed.items() if k != position
+        )
         self._reserved = foreign_state(analysed, position) if self._shared else ()
         self._label = method_label(file, self._method.plan)
         self._edges = boundaries(self._method.plan, self._method.payloads)

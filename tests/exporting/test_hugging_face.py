@@ -70,14 +70,15 @@ def vision_model() -> Any:
 
 
 def exported_text() -> Any:
+    """Twice, like optimum-executorch: the first graph names one tensor twice."""
     integration = pytest.importorskip("transformers.integrations.executorch")
     module = integration.TorchExportableModuleForDecoderOnlyLM(text_model())
     sequence = torch.export.Dim("sequence", max=LENGTH - 1)
-    return module.export(
-        input_ids=torch.zeros((1, 3), dtype=torch.long),
-        cache_position=torch.arange(3),
-        dynamic_shapes={"input_ids": {1: sequence}, "cache_position": {0: sequence}},
-        strict=False,
+    shapes = {"input_ids": {1: sequence}, "cache_position": {0: sequence}}
+    inputs = {"input_ids": torch.zeros((1, 3), dtype=torch.long), "cache_position": torch.arange(3)}
+    first = module.export(**inputs, dynamic_shapes=shapes, strict=True)
+    return torch.export.export(
+        first.module(), args=(), kwargs=inputs, dynamic_shapes=shapes, strict=True
     )
 
 
