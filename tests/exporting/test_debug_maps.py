@@ -48,7 +48,7 @@ def test_moved_instructions_keep_their_handles() -> None:
     found = moved_maps(MAPS, program(), program(order, opened=2), record(order))
     assert found.handles == {"forward": {0: [8, 9], 1: 7, 2: 10}}
     assert found.delegates == {"forward": {0: {"name": "XnnpackBackend", "delegate_map": {}}}}
-    assert found.outputs == {"forward": {0: 3}}
+    assert found.outputs == {"forward": {0: 1}}
 
 
 def test_handles_that_are_missing_stay_missing() -> None:

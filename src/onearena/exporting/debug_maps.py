@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from onearena.errors import AnalysisError
-from onearena.opening import delegate_calls
 from onearena.pte.schema import ExecutionPlan, Program
 from onearena.record import Record
 
@@ -40,9 +39,9 @@ def moved_maps(
 ) -> DebugMaps:
     """The maps of a program that `optimize` has rewritten.
 
-    The values of opened calls follow their outputs in the arguments, and are logged with them.
-    They count as outputs: the Inspector looks at the last values from behind, and the real
-    outputs, which it comes to last, win.
+    The number of outputs of a call stays what it was. The values of an opened call follow its
+    outputs in the arguments, and are logged with them: the Inspector, which looks for outputs at the
+    end and for as many as there are debug handles, cannot find them there.
 
     Args:
         before, after: the program, as it was and as it is.
@@ -51,23 +50,19 @@ def moved_maps(
     Raises:
         AnalysisError: the programs are not two of a kind.
     """
-    old_plans = {plan.name or "": plan for plan in before.execution_plan or ()}
+    old_names = {plan.name or "" for plan in before.execution_plan or ()}
     handles: dict[str, dict[int, Any]] = {k: dict(m) for k, m in maps.handles.items()}
     delegates: dict[str, dict[int, Any]] = {k: dict(m) for k, m in maps.delegates.items()}
-    outputs: dict[str, dict[int, int]] = {k: dict(m) for k, m in maps.outputs.items()}
+    outputs: dict[str, dict[int, Any]] = {k: dict(m) for k, m in maps.outputs.items()}
     for plan in after.execution_plan or ():
         name = plan.name or ""
-        if name not in old_plans:
+        if name not in old_names:
             raise AnalysisError(f"method {name!r} was not there before it was rewritten")
         entry = record.methods.get(name) if record else None
         order = original_numbers(plan, entry.order if entry else ())
-        for moved in (handles, delegates):
+        for moved in (handles, delegates, outputs):
             if name in moved:
                 moved[name] = _moved(moved[name], order)
-        if name in outputs:
-            added = _added_arguments(old_plans[name], plan, order)
-            counts = _moved(outputs[name], order)
-            outputs[name] = {k: n + added.get(k, 0) for k, n in counts.items()}
     return DebugMaps(handles, delegates, outputs)
 
 
@@ -90,15 +85,3 @@ def original_numbers(plan: ExecutionPlan, order: Sequence[int]) -> tuple[int, ..
 
 def _moved(entries: Mapping[int, _T], order: Sequence[int]) -> dict[int, _T]:
     return {new: entries[old] for new, old in enumerate(order) if old in entries}
-
-
-def _added_arguments(
-    before: ExecutionPlan, after: ExecutionPlan, order: Sequence[int]
-) -> dict[int, int]:
-    """By instruction, how many arguments opening added to a delegate call."""
-    old = {number: len(call.args or ()) for number, call in delegate_calls(before)}
-    return {
-        number: len(call.args or ()) - old[order[number]]
-        for number, call in delegate_calls(after)
-        if order[number] in old
-    }
