@@ -40,8 +40,8 @@ def moved_maps(
     """The maps of a program that `optimize` has rewritten.
 
     The number of outputs of a call stays what it was. The values of an opened call follow its
-    outputs in the arguments, and are logged with them: the Inspector, which looks for outputs at the
-    end and for as many as there are debug handles, cannot find them there.
+    outputs in the arguments, and are logged with them: the Inspector, which looks for outputs at
+    the end and for as many as there are debug handles, cannot find them there.
 
     Args:
         before, after: the program, as it was and as it is.
