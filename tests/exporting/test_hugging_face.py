@@ -151,18 +151,16 @@ def test_caches_are_state(tmp_path: Path) -> None:
 
 
 def test_the_recipe_of_optimum(tmp_path: Path) -> None:
-    pytest.importorskip("optimum.executorch")
-    try:
-        from optimum.exporters.executorch.integrations import VisionEncoderExportableModule
-        from optimum.exporters.executorch.recipes.xnnpack import export_to_executorch_with_xnnpack
-    except ImportError as error:
-        pytest.skip(f"optimum-executorch does not go with this transformers: {error}")
+    base = "optimum.exporters.executorch"
+    modules = pytest.importorskip(f"{base}.integrations")
+    recipe = pytest.importorskip(f"{base}.recipes.xnnpack")
     with quiet():
-        made = export_to_executorch_with_xnnpack(VisionEncoderExportableModule(vision_model()))
+        module = modules.VisionEncoderExportableModule(vision_model())
+        made = recipe.export_to_executorch_with_xnnpack(module)
         (program,) = (onearena.to_executorch(stock) for stock in made.values())
     path = tmp_path / "small.pte"
     program.save(str(path))
     assert onearena.verify(path).safe
-    assert (
-        program.report.methods[0].after.total_bytes < program.report.methods[0].before.total_bytes
-    )
+    method = next(m for m in program.report.methods if m.name == "forward")
+    assert method.after is not None
+    assert method.after.total_bytes < method.before.total_bytes
