@@ -15,6 +15,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from onearena.advice.explain import explain
     from onearena.advice.model import Advice, Explanation
+    from onearena.bundling.bundle import bundle
+    from onearena.bundling.results import BundleReport, NotReproducedError
     from onearena.engine.arena import Arena
     from onearena.engine.embedding import embed_description
     from onearena.engine.errors import ArenaBusyError, ArenaLimitError
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from onearena.engine.model import LoadedMethod, Model
     from onearena.engine.runtime import Runtime
     from onearena.errors import InfeasibleError, OnearenaError, PlanError, PlanTimeoutError
+    from onearena.exporting.convert import to_executorch
+    from onearena.exporting.planning import planning_algorithm
+    from onearena.exporting.planning_pass import MemoryPlanningPass as MemoryPlanningPass
+    from onearena.exporting.program import OptimizedProgram as OptimizedProgram
     from onearena.lifetime import Interval
     from onearena.options import Options
     from onearena.pipeline import inspect, optimize, verify
@@ -58,6 +64,9 @@ _PUBLIC = {
     "Explanation": "onearena.advice.model",
     "Arena": "onearena.engine.arena",
     "ArenaBusyError": "onearena.engine.errors",
+    "bundle": "onearena.bundling.bundle",
+    "BundleReport": "onearena.bundling.results",
+    "NotReproducedError": "onearena.bundling.results",
     "ArenaLimitError": "onearena.engine.errors",
     "LoadedMethod": "onearena.engine.model",
     "MethodMemory": "onearena.engine.memory",
@@ -65,6 +74,10 @@ _PUBLIC = {
     "Runtime": "onearena.engine.runtime",
     "embed_description": "onearena.engine.embedding",
     "explain": "onearena.advice.explain",
+    "MemoryPlanningPass": "onearena.exporting.planning_pass",
+    "OptimizedProgram": "onearena.exporting.program",
+    "planning_algorithm": "onearena.exporting.planning",
+    "to_executorch": "onearena.exporting.convert",
     "Options": "onearena.options",
     "inspect": "onearena.pipeline",
     "optimize": "onearena.pipeline",
@@ -107,12 +120,14 @@ _PUBLIC = {
     "write_problem": "onearena.problem_files.store",
 }
 
+# Two public classes are not here: they inherit from ExecuTorch's, and `import *` would import it.
 __all__ = [
     "Advice",
     "Arena",
     "ArenaBusyError",
     "ArenaLimitError",
     "Buffer",
+    "BundleReport",
     "Clobber",
     "CompareReport",
     "Explanation",
@@ -129,6 +144,7 @@ __all__ = [
     "MethodReport",
     "MethodSimulation",
     "Model",
+    "NotReproducedError",
     "OnearenaError",
     "Options",
     "Peak",
@@ -147,17 +163,20 @@ __all__ = [
     "Violation",
     "Window",
     "__version__",
+    "bundle",
     "compare",
     "embed_description",
     "explain",
     "inspect",
     "optimize",
     "plan",
+    "planning_algorithm",
     "program_sizes",
     "read_plan",
     "read_problem",
     "simulate",
     "summarize",
+    "to_executorch",
     "verify",
     "write_plan",
     "write_problem",
@@ -175,4 +194,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """The public names, loaded or not."""
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_PUBLIC})

@@ -21,6 +21,7 @@ from onearena.options import Options, Pointers
 from onearena.planners import lower_bound_bytes
 from onearena.program import (
     AnalysedMethod,
+    arena_bytes,
     boundaries,
     foreign_state,
     method_label,
@@ -132,7 +133,10 @@ class Drafter:
         self._given = (file, analysed, position, options)
         self.form = form or Form(analysed[position])
         self.method, self._options = self.form.method, options
-        self._shared = len(analysed) > 1
+        # methods that only return constants have no memory in which they could meet this one
+        self._shared = any(
+            arena_bytes(other.plan) for k, other in analysed.items() if k != position
+        )
         self._reserved = foreign_state(analysed, position) if self._shared else ()
         self._label = method_label(file, self.method.plan)
         self._edges = boundaries(self.method.plan, self.method.payloads)
@@ -234,8 +238,9 @@ class Drafter:
         return [self._draft(opened, order, steps, storage, regions)]
 
     def _steps(self, opened: OpenedMethod, edges: Mapping[int, Boundary]) -> MethodSteps:
-        steps = method_steps(opened.plan, opened.calls, self._label, edges)
         known = self.method.steps
+        state = known.known_state
+        steps = method_steps(opened.plan, opened.calls, self._label, edges, state)
         return replace(steps, sources=known.sources, remade=known.remade)
 
     def _draft(

@@ -33,11 +33,11 @@ def inspect_method(
 
 
 def _with_order_bound(report: MethodReport, bound: int | None) -> MethodReport:
-    """What is alive at the peak of this order is no less: should it be, the model of the scheduler
-    is too coarse for this method."""
-    if bound is None:
+    """Of two that contradict each other, the one of this order is right: the model of the scheduler
+    is too coarse for this method, for one with kernels that run once more, say."""
+    if bound is None or bound > report.lower_bound_bytes:
         return report
-    return replace(report, order_bound_bytes=min(bound, report.lower_bound_bytes))
+    return replace(report, order_bound_bytes=bound)
 
 
 def _as_it_stands(
@@ -63,7 +63,7 @@ def _as_it_stands(
         state_bytes=_state_bytes(timeline),
         optimal=arena <= bound,
         planner="as in the file",
-        peak=find_peak(timeline, temp=method.temp),
+        peak=find_peak(timeline, temp=method.temp, exported=method.exported),
         notes=(*planned_by, *pinned_notes(timeline)),
         unknown_backends=unknown_backends(method),
         memory_bytes=_memory_bytes(method.plan),
@@ -115,6 +115,7 @@ def planned_report(
     order_bound = best.draft.order_bound_bytes
     if order_bound is None:
         order_bound = order_bound_bytes(timeline)
+    exported = method.exported.moved(best.draft.order) if method.exported else None
     report = replace(
         before,
         after=best.footprint,
@@ -124,7 +125,7 @@ def planned_report(
         pinned_values=len(timeline.storage.pinned),
         optimal=best.solution.optimal,
         planner=best.solution.method,
-        peak=find_peak(timeline, offsets, arenas, region),
+        peak=find_peak(timeline, offsets, arenas, region, exported),
         notes=(*notes, *_region_notes(region), *_growth_notes(method, best, before.before)),
         memory_map=best.use,
         memory_bytes=_memory_bytes(best.plan),

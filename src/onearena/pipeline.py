@@ -18,6 +18,7 @@ from onearena.delegates.xnnpack.opening import prepare
 from onearena.delegates.xnnpack.simplify_switches import Simplifications
 from onearena.drafts import simplifications
 from onearena.errors import AnalysisError, UsageError, VerificationError
+from onearena.export_record import read_export, with_moved_export
 from onearena.latency import Measurer
 from onearena.memory_map.check import verify_regions
 from onearena.method_report import inspect_method, planned_report
@@ -35,7 +36,7 @@ from onearena.pte.schema import ExecutionPlan
 from onearena.pte.writer import output_path, write_pte
 from onearena.record import MethodRecord, Record, encode_record, read_record
 from onearena.results import MethodReport, ProgramReport, VerifyReport
-from onearena.sizes.targets import find_target
+from onearena.sizes.targets import TARGETS, find_target
 from onearena.temp_memory.demand import find_demand, target_isa
 from onearena.temp_planning import planned_region
 from onearena.timeline.steps import MethodSteps
@@ -135,8 +136,9 @@ def optimize(
     with open_pte(path) as file:
         tell("reading")
         _refuse_same_file(file, output)
-        if options.target is not None:
-            target = find_target(options.target).name
+        wanted = options.target or _noted_target(file)
+        if wanted is not None:
+            target = find_target(wanted).name
             options = replace(options, target=target)
             check_target(file, target)
         record = read_record(file)
@@ -236,7 +238,8 @@ def write_planned(
         records[name] = _method_record(method, best, records.get(name), options.target)
     earlier_map = record.memory_map if record else None
     content = encode_record(Record(__version__, records, options.memory_map or earlier_map))
-    rewritten = rewrite_file(file, changed, content)
+    orders = {analysed[k].plan.name or "": best.draft.order for k, best in chosen.items()}
+    rewritten = with_moved_export(rewrite_file(file, changed, content), orders)
     known: list[Violation] = []
     size = write_pte(
         rewritten,
@@ -258,6 +261,12 @@ def _is_done(file: PteFile, options: Options) -> bool:
         if wanted is not None and (record is None or record.size_bytes < wanted.size_bytes):
             return False
     return True
+
+
+def _noted_target(file: PteFile) -> str | None:
+    """What the exporter says that the program is for, where we know such a thing."""
+    record = read_export(file)
+    return record.target if record is not None and record.target in TARGETS else None
 
 
 def _refuse_same_file(file: PteFile, output: PathLike) -> None:

@@ -11,6 +11,7 @@ from onearena.delegates.xnnpack.schema import XNNGraph
 from onearena.delegates.xnnpack.workspace import predict_workspace, program_workspace
 from onearena.elision import Elision, elide_copies
 from onearena.errors import AnalysisError
+from onearena.export_record import ExportedMethod, exported_method
 from onearena.opening import (
     DelegatePayload,
     argument_problem,
@@ -38,6 +39,7 @@ class AnalysedMethod:
         payloads: of its XNNPACK delegates, by number.
         ethosu: its Ethos-U delegates, by number.
         temp: where the record says that the application's temp allocator is.
+        exported: what the exporter noted; None when it noted nothing.
     """
 
     plan: ExecutionPlan
@@ -46,6 +48,7 @@ class AnalysedMethod:
     timeline: Timeline
     ethosu: Mapping[int, EthosUDelegate] = field(default_factory=dict)
     temp: TempRecord | None = None
+    exported: ExportedMethod | None = None
 
     @cached_property
     def workspace_bytes(self) -> int:
@@ -80,7 +83,9 @@ def analyse_steps(
     entry = record.methods.get(plan.name or "") if record else None
     calls = understood_calls(plan, payloads, entry.pieces if entry else ())
     edges = boundaries(plan, payloads, read_delegates(file, plan))
-    return payloads, method_steps(plan, calls, method_label(file, plan), edges)
+    exported = exported_method(file, plan)
+    state = exported.state_values if exported else frozenset()
+    return payloads, method_steps(plan, calls, method_label(file, plan), edges, state)
 
 
 def analyse_method(file: PteFile, plan: ExecutionPlan) -> AnalysedMethod:
@@ -93,7 +98,8 @@ def analyse_method(file: PteFile, plan: ExecutionPlan) -> AnalysedMethod:
     ethosu, temp = read_delegates(file, plan), recorded_temp(file, plan)
     region = _recorded_region(plan, ethosu, temp)
     timeline = build_timeline(steps, temp=region)
-    return AnalysedMethod(plan, payloads, steps, timeline, ethosu, temp)
+    exported = exported_method(file, plan)
+    return AnalysedMethod(plan, payloads, steps, timeline, ethosu, temp, exported)
 
 
 def without_copies(method: AnalysedMethod) -> tuple[AnalysedMethod, Elision] | None:
@@ -134,7 +140,7 @@ def _with_plan(
     known = method.steps.calls
     calls = {new: known[old] for new, old in enumerate(order) if old in known}
     edges = boundaries(plan, method.payloads, method.ethosu)
-    steps = method_steps(plan, calls, method.steps.what, edges)
+    steps = method_steps(plan, calls, method.steps.what, edges, method.steps.known_state)
     steps = replace(steps, sources=sources, remade=remade)
     return replace(method, plan=plan, steps=steps, timeline=build_timeline(steps))
 

@@ -83,9 +83,9 @@ def in_order(
 
 
 def order_bound_bytes(timeline: Timeline, in_place_kernels: bool = True) -> int | None:
-    """No order of a method's kernels, and of the nodes inside its calls, has less alive at its peak
-    (see `scheduling.model` for what that assumes). None for methods with kernels that run once more:
-    memory that is free in between is not modelled."""
+    """No order of a method's kernels, and of the nodes inside its calls, has less alive at its
+    peak (see `scheduling.model` for what that assumes). None for methods with kernels that run once
+    more: memory that is free in between is not modelled."""
     if timeline.method.remade:
         return None
     model = model_method(timeline, OpenCalls(timeline.method.calls), in_place_kernels)

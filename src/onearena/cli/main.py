@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from onearena import __version__
 from onearena.cli import (
+    bundle,
     check,
     compare,
     describe,
@@ -49,6 +50,7 @@ _COMMANDS = (
     run,
     check,
     describe,
+    bundle,
     plan,
 )
 

@@ -11,7 +11,7 @@ from onearena.pte.container import SEGMENT_ALIGNMENT, PteFile, Segment
 from onearena.pte.header import ExtendedHeader, read_header
 from onearena.pte.schema import FILE_IDENTIFIER, DataSegment, Program
 
-_BUNDLED_IDENTIFIER = b"BP08"
+_BUNDLED_IDENTIFIER = b"BP08"  # `bundled_program_schema.fbs`
 
 
 def open_pte(path: str | os.PathLike[str]) -> PteFile:
@@ -36,7 +36,10 @@ def read_pte(source: ByteSource) -> PteFile:
         raise FormatError(f"{name}: {source.size_bytes} bytes are too few for a .pte file")
     identifier = bytes(source.view(4, 4))
     if identifier == _BUNDLED_IDENTIFIER:
-        raise FormatError(f"{name}: is a bundled program (BP08), not a .pte; extract the program")
+        raise FormatError(
+            f"{name}: is a bundled program (BP08), not a .pte; `onearena bundle --extract` gets "
+            "the program out of it"
+        )
     if identifier != FILE_IDENTIFIER:
         raise FormatError(
             f"{name}: is not a .pte file: bytes 4-8 are {identifier!r}, expected "

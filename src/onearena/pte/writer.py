@@ -36,7 +36,15 @@ def write_pte(
     """
     target = output_path(path)
     _refuse_own_input(file, target)
-    data = layout(file)
+    return write_data(layout(file), target, check)
+
+
+def write_data(data: Data, target: Path, check: Callable[[Path], None] | None = None) -> int:
+    """Writes bytes to a path that :func:`output_path` gave; see :func:`write_pte`.
+
+    Raises:
+        UsageError: the path cannot be written.
+    """
     try:
         return _write_atomically(data, target, check)
     except OSError as error:

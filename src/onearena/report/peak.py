@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from onearena.export_record import ExportedMethod
 from onearena.pte.tensors import ScalarType, is_dynamic
 from onearena.record import TempRecord
 from onearena.results import LiveTensor, Peak
 from onearena.summary.blocks import live_bytes, temp_pieces
 from onearena.summary.model import Rectangle
 from onearena.timeline.build import Timeline
-from onearena.timeline.steps import where_text
+from onearena.timeline.steps import debug_handle, where_text
 
 MAX_TENSORS = 10
 
@@ -20,12 +21,14 @@ def find_peak(
     offsets: Mapping[int, int] | None = None,
     arenas: Mapping[int, int] | None = None,
     temp: TempRecord | None = None,
+    exported: ExportedMethod | None = None,
 ) -> Peak | None:
     """The step at which most bytes of an arena are taken; None when the method plans nothing.
 
     Args:
         offsets, arenas: by value, where it lies; as in the file, if there are none.
         temp: where the temp region lies, if there is one.
+        exported: what the exporter noted of this method, if it did.
     """
     storage, method = timeline.storage, timeline.method
     where = offsets or {value: memory.start for value, memory in storage.memories.items()}
@@ -56,6 +59,9 @@ def find_peak(
     at = method.steps[step]
     node = at.node.index if at.node is not None else None
     where_it_is = where_text(at.instruction, len(method.instructions), at.label, node)
+    line = exported.line_of(at.instruction, debug_handle(at)) if exported else None
+    if line is not None:
+        where_it_is += f", from {line}"
     if temp is not None and any(a == arena and r.start <= step < r.end for a, r in region):
         where_it_is += f", with {temp.size_bytes:,} B of temp memory"
     return Peak(where_it_is, bytes_, tensors)

@@ -151,7 +151,7 @@ def compare(
     paths = os.path.abspath(os.fspath(a)), os.path.abspath(os.fspath(b))  # noqa: PTH100
     with input_files(inputs) as files:
         with open_pte(a) as file_a, open_pte(b) as file_b:
-            _check_comparable(file_a, file_b, method)
+            check_comparable(file_a, file_b, method)
             plans = plan_inputs(file_a, method, seed=seed, files=files, timeout_s=timeout_s)
         job = {
             "a": paths[0],
@@ -184,8 +184,12 @@ def _measure(
     return a, b
 
 
-def _check_comparable(a: PteFile, b: PteFile, method: str | None) -> None:
-    """Both must have the same methods, which take the same inputs."""
+def check_comparable(a: PteFile, b: PteFile, method: str | None) -> None:
+    """Both must have the same methods, which take the same inputs.
+
+    Raises:
+        UsageError: they do not.
+    """
     signatures = []
     for file in (a, b):
         plans = select_plans(file.program, method, file.path)

@@ -59,6 +59,10 @@ def _job(kind: str) -> Job:
         from onearena.runtime.probe import probe_job
 
         return probe_job
+    if kind in ("record", "check"):
+        from onearena.runtime.recording import check_job, record_job
+
+        return record_job if kind == "record" else check_job
     from onearena.runtime.measure import measure_job
 
     return measure_job

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from onearena.delegates.xnnpack.graph import ELEMENT_BYTES as INNER_ELEMENT_BYTES
 from onearena.errors import UsageError
+from onearena.export_record import ExportedMethod
 from onearena.opening import delegate_calls
 from onearena.program import AnalysedMethod
 from onearena.pte.schema import Tensor
@@ -15,6 +16,7 @@ from onearena.pte.tensors import ELEMENT_BYTES
 from onearena.shapes.inputs import TensorInputShape, check_shapes, tensor_inputs
 from onearena.shapes.propagate import Propagation, RefusedShapeError, propagate
 from onearena.shapes.rules.call import Cause, Dims
+from onearena.size_formula import evaluate
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,45 @@ def live_sizes(method: AnalysedMethod, shapes: Mapping[int, Dims]) -> LiveShapes
         ) from None
     all_shapes = {spec.position: tuple(shapes.get(spec.position, spec.bound)) for spec in inputs}
     return LiveShapes(
-        inputs, all_shapes, found.dims, _sizes(method, found), found.inner, found.unknown
+        inputs, all_shapes, found.dims, _sizes(method, found.dims), found.inner, found.unknown
     )
+
+
+def with_recorded(method: AnalysedMethod, live: LiveShapes) -> LiveShapes:
+    """Shapes that cannot be derived, from the formulas that the exporter noted, where it did.
+
+    For reports: what a file says of itself is not proven.
+    """
+    if method.exported is None or not live.unknown:
+        return live
+    found = _recorded_dims(method, method.exported, live)
+    dims = {**live.dims, **found}
+    unknown = {value: cause for value, cause in live.unknown.items() if value not in found}
+    sizes = {**live.size_bytes, **_sizes(method, found)}
+    return replace(live, dims=dims, size_bytes=sizes, unknown=unknown)
+
+
+def _recorded_dims(
+    method: AnalysedMethod, exported: ExportedMethod, live: LiveShapes
+) -> dict[int, Dims]:
+    symbols: dict[str, int] = {}
+    for spec in live.inputs:
+        for formula, size in zip(
+            exported.sizes.get(spec.value, ()), live.shapes[spec.position], strict=False
+        ):
+            if isinstance(formula, str) and symbols.setdefault(formula, size) != size:
+                return {}  # two inputs disagree: the record is of something else
+    found: dict[int, Dims] = {}
+    for value in live.unknown.keys() & exported.sizes.keys():
+        tensor = (method.plan.values or ())[value].val
+        bounds = (tensor.sizes or ()) if isinstance(tensor, Tensor) else ()
+        dims = [None if f is None else evaluate(f, symbols) for f in exported.sizes[value]]
+        known = [dim for dim in dims if dim is not None]
+        if len(known) == len(bounds) and all(
+            0 <= dim <= bound for dim, bound in zip(known, bounds, strict=True)
+        ):
+            found[value] = tuple(known)
+    return found
 
 
 def derive(
@@ -81,9 +120,9 @@ def derive(
     return propagate(method.steps, method.payloads, given)
 
 
-def _sizes(method: AnalysedMethod, found: Propagation) -> dict[int, int]:
+def _sizes(method: AnalysedMethod, found: Mapping[int, Dims]) -> dict[int, int]:
     sizes: dict[int, int] = {}
-    for value, dims in found.dims.items():
+    for value, dims in found.items():
         tensor = (method.plan.values or ())[value].val
         width = ELEMENT_BYTES.get(tensor.scalar_type) if isinstance(tensor, Tensor) else None
         if width is not None:

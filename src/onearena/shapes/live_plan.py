@@ -18,7 +18,7 @@ from onearena.program import AnalysedMethod, arena_bytes, boundaries
 from onearena.pte.schema import EValue, ExecutionPlan, Tensor
 from onearena.pte.tensors import Dynamism
 from onearena.results import Footprint
-from onearena.shapes.live import LiveShapes, live_sizes
+from onearena.shapes.live import LiveShapes, live_sizes, with_recorded
 from onearena.shapes.rules.call import Cause, Dims
 from onearena.timeline.build import Timeline, build_timeline
 from onearena.timeline.steps import method_steps
@@ -78,7 +78,7 @@ def plan_at(
         UsageError: the program was not exported for these shapes, or refuses them.
         PlanError: the method cannot be planned.
     """
-    live = live_sizes(method, shapes)
+    live = with_recorded(method, live_sizes(method, shapes))
     timeline = _timeline(method, live)
     arena, optimal = _arena(timeline, time_limit_s)
     graphs = graphs_at(method, live)

@@ -35,7 +35,7 @@ from onearena.summary.model import (
     Unplanned,
 )
 from onearena.timeline.build import Timeline
-from onearena.timeline.steps import MethodSteps, Step
+from onearena.timeline.steps import MethodSteps, Step, debug_handle
 
 PathLike = str | os.PathLike[str]
 
@@ -128,8 +128,8 @@ def _temp_notes(temp: TempRecord | None) -> Iterable[str]:
 
 
 def _step(method: AnalysedMethod, number: int, step: Step) -> StepSummary:
-    plan, position = method.plan, step.instruction
-    source = _source_line(plan, position)
+    position = step.instruction
+    source = step_source(method, step)
     if position < 0:
         return StepSummary(number, position, None, step.label, StepKind.ENTRY, None, None)
     if position >= len(method.steps.instructions):
@@ -143,6 +143,16 @@ def _step(method: AnalysedMethod, number: int, step: Step) -> StepSummary:
         delegate = call.delegate_index
     node = step.node.index if step.node is not None else None
     return StepSummary(number, position, node, step.label, kind, delegate, source)
+
+
+def step_source(method: AnalysedMethod, step: Step) -> SourceLine | None:
+    """Where a step comes from: as the exporter noted it, of a node inside a call, too; else as in
+    the stack trace of its instruction; None where the file says nothing."""
+    if method.exported is not None:
+        line = method.exported.line_of(step.instruction, debug_handle(step))
+        if line is not None:
+            return SourceLine(line.file, line.line, line.function, "")
+    return _source_line(method.plan, step.instruction)
 
 
 def _source_line(plan: ExecutionPlan, instruction: int) -> SourceLine | None:

@@ -73,6 +73,8 @@ class MethodSteps:
     calls: Mapping[int, XnnpackCall]
     sources: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     remade: frozenset[int] = frozenset()
+    known_state: frozenset[int] = frozenset()
+    """Values that the exporter says are state; others may be, too."""
 
     @property
     def exit_step(self) -> int:
@@ -94,6 +96,11 @@ class MethodSteps:
         found = (self.plan.values or ())[value].val
         assert isinstance(found, Tensor)
         return found
+
+
+def debug_handle(step: Step) -> int:
+    """What the exporter calls the node that runs at a step inside a call; 0 elsewhere."""
+    return step.node.xnode.debug_handle if step.node is not None else 0
 
 
 def where_text(instruction: int, count: int, label: str, node: int | None) -> str:
@@ -120,12 +127,14 @@ def method_steps(
     calls: Mapping[int, XnnpackCall],
     what: str,
     boundaries: Mapping[int, Boundary] | None = None,
+    known_state: frozenset[int] = frozenset(),
 ) -> MethodSteps:
     """Lists the steps of a method.
 
     Args:
         calls: by instruction, the delegate calls that are understood node by node.
         boundaries: by instruction, what a closed call reads and writes, where that is known.
+        known_state: values that the exporter says are state.
 
     Raises:
         AnalysisError: the method's indices or jumps are out of range.
@@ -152,7 +161,16 @@ def method_steps(
     first_step.append(len(steps))
     outputs = flatten(plan, plan.outputs or ())
     steps.append(Step(len(instructions), "outputs", Roles(outputs, ())))
-    return MethodSteps(what, plan, instructions, flow, tuple(steps), tuple(first_step), calls)
+    return MethodSteps(
+        what,
+        plan,
+        instructions,
+        flow,
+        tuple(steps),
+        tuple(first_step),
+        calls,
+        known_state=known_state,
+    )
 
 
 def _check_lists(plan: ExecutionPlan, what: str) -> None:

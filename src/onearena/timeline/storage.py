@@ -79,6 +79,7 @@ class _Analysis:
     def run(self) -> Storage:
         self._pin_unknown()
         self._state |= {v for v in self._memories if self._method.tensor(v).data_buffer_idx}
+        self._state |= self._method.known_state & self._memories.keys()
         self._bind_exposed()
         while True:
             groups = self._groups()

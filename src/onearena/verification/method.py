@@ -193,9 +193,10 @@ def _is_one_place(pieces: Pieces) -> bool:
 
 
 def _state(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> Iterable[Violation]:
-    """State is loaded from the file, or read before anything wrote it. After the run it holds
-    what was there before, or what was written under one of its own names."""
+    """State is loaded from the file, named by its exporter, or read before anything wrote it.
+    After the run it holds what was there before, or what was written under one of its own names."""
     state = {v for v in extents if method.tensor(v).data_buffer_idx}
+    state |= method.known_state & extents.keys()
     # a copy of state that was made in this run is none
     written = {v for step in method.steps for v in step.roles.writes}
     parts = parts_of(method)

@@ -258,13 +258,18 @@ def _survivors(
     """State that the original keeps from run to run is kept by the rewritten method."""
     # a copy of state that was made in this run is none
     written = {v for step in before.steps for v in step.roles.writes}
-    state = old.loaded | {
-        target
-        for (position, value), readings in old.reads.items()
-        if (before.steps[position].instruction, value) not in ignored
-        for target, pieces in readings
-        if _has_before(pieces) and (target not in written or (position, target) in old.unwritten)
-    }
+    state = (
+        old.loaded
+        | (before.known_state & old.at_exit.keys())
+        | {
+            target
+            for (position, value), readings in old.reads.items()
+            if (before.steps[position].instruction, value) not in ignored
+            for target, pieces in readings
+            if _has_before(pieces)
+            and (target not in written or (position, target) in old.unwritten)
+        }
+    )
     held = {origin for value in state for origin in old.written.get(value, ())}
     for value in sorted(state):
         writers = {
