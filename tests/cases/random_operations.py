@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -204,7 +205,8 @@ def _tokens(rng: random.Random, shape: Shape) -> Params | None:
 
 
 def _heads(rng: random.Random, shape: Shape) -> Params | None:
-    return (2,) if len(shape) == 3 and shape[1] > 1 and shape[2] % 2 == 0 else None
+    is_even = len(shape) in (3, 4) and math.prod(shape[2:]) % 2 == 0
+    return (2,) if is_even and shape[1] > 1 else None
 
 
 def _make_attention(params: Params, shape: Shape) -> nn.Module:
