@@ -8,7 +8,7 @@ from typing import Any
 from unittest import mock
 
 from onearena import candidates, pipeline, pointers
-from onearena.delegates.xnnpack import indirection
+from onearena.delegates.xnnpack import indirection, opening
 from onearena.delegates.xnnpack.graph import Graph, index_graph
 from onearena.delegates.xnnpack.schema import OutputMinMax
 from onearena.planners import plan as right_plan
@@ -32,6 +32,7 @@ def wrong_arithmetic() -> None:
         )
         return index_graph(replace(flagged.source, xnodes=nodes), what), count
 
+    _replace(opening, "with_transient_indirection", wrong)
     _replace(pointers, "with_transient_indirection", wrong)
 
 

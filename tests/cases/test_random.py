@@ -97,7 +97,7 @@ def test_rows_with_one_scale_are_found_when_they_are_cut(
 @pytest.mark.parametrize(
     ("sabotage", "seed", "kind", "needed"),
     [
-        ("arithmetic", 84, "optimized differs", "transient_indirection=True"),
+        ("arithmetic", 84, "optimized differs", "transient_indirection=Pointers.ON"),
         ("plans", 0, "(optimize|strips)", ""),
         ("verifier", 0, "verify misses a fault", ""),
     ],
