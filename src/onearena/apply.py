@@ -11,6 +11,7 @@ from onearena.flatbuf.data import Data
 from onearena.opening import DelegatePayload, OpenedMethod
 from onearena.problem import Plan
 from onearena.pte.container import PteFile, Segment
+from onearena.pte.named_data import with_named_data
 from onearena.pte.schema import (
     AllocationDetails,
     BackendDelegate,
@@ -18,7 +19,6 @@ from onearena.pte.schema import (
     BackendDelegateInlineData,
     EValue,
     ExecutionPlan,
-    NamedData,
     Program,
     Tensor,
 )
@@ -117,7 +117,7 @@ def rewrite_file(file: PteFile, methods: Mapping[int, NewMethod], record: bytes)
         execution_plan=tuple(plans),
         backend_delegate_data=store.inline(),
     )
-    program, segments = _with_record(program, store.segments(), record)
+    program, segments = with_named_data(program, store.segments(), KEY, record)
     return file.with_program(program, segments)
 
 
@@ -188,17 +188,3 @@ def _kept_references(program: Program, methods: Mapping[int, NewMethod]) -> set[
     for piece in program.mutable_data_segments or ():
         kept.add((_SEGMENT, piece.segment_index))
     return kept
-
-
-def _with_record(
-    program: Program, segments: tuple[Segment, ...], record: bytes
-) -> tuple[Program, tuple[Segment, ...]]:
-    named = program.named_data or ()
-    old = next((entry for entry in named if entry.key == KEY), None)
-    segment = Segment((record,), 16)
-    if old is not None:
-        kept = list(segments)
-        kept[old.segment_index] = segment
-        return program, tuple(kept)
-    entry = NamedData(KEY, len(segments))
-    return replace(program, named_data=(*named, entry)), (*segments, segment)

@@ -6,9 +6,24 @@ the command line can print it as it is.
 
 from __future__ import annotations
 
+_MOST_CHARACTERS = 900
+_LAST_CHARACTERS = 200
+
 
 class OnearenaError(Exception):
-    """Base of every error raised on purpose by this package."""
+    """Base of every error raised on purpose by this package.
+
+    Messages quote what files say. What would be longer than a screen is cut in its middle: the
+    place is named in front, the reason behind.
+    """
+
+    def __init__(self, *args: object) -> None:
+        """Keeps the message, or what fits of it."""
+        first = args[0] if args else None
+        if isinstance(first, str) and len(first) > _MOST_CHARACTERS:
+            begin = first[: _MOST_CHARACTERS - _LAST_CHARACTERS]
+            args = (f"{begin} ... {first[-_LAST_CHARACTERS:]}", *args[1:])
+        super().__init__(*args)
 
 
 class FormatError(OnearenaError):

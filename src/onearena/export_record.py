@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from onearena.flatbuf.data import read_data
-from onearena.pte.container import PteFile, Segment
-from onearena.pte.schema import ExecutionPlan, NamedData, Tensor
+from onearena.pte.container import PteFile
+from onearena.pte.named_data import with_named_data
+from onearena.pte.schema import ExecutionPlan, Tensor
 from onearena.size_formula import Formula, formula_json, parse_formula
 
 KEY = "onearena.export"
@@ -149,16 +150,8 @@ class _Table:
 
 def with_export(file: PteFile, record: ExportRecord) -> PteFile:
     """The file with a record, in place of one that it has."""
-    segment = Segment((encode_export(record),), 16)
-    named = file.program.named_data or ()
-    old = next((entry for entry in named if entry.key == KEY), None)
-    if old is not None and old.segment_index < len(file.segments):
-        segments = list(file.segments)
-        segments[old.segment_index] = segment
-        return file.with_program(file.program, tuple(segments))
-    entry = NamedData(KEY, len(file.segments))
-    program = replace(file.program, named_data=(*named, entry))
-    return file.with_program(program, (*file.segments, segment))
+    content = encode_export(record)
+    return file.with_program(*with_named_data(file.program, file.segments, KEY, content))
 
 
 def with_moved_export(file: PteFile, orders: Mapping[str, Sequence[int]]) -> PteFile:

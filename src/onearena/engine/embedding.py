@@ -19,6 +19,7 @@ from onearena.errors import FormatError, UsageError
 from onearena.flatbuf.data import ByteSource
 from onearena.pte.container import PteFile, Segment
 from onearena.pte.header import read_header
+from onearena.pte.named_data import segment_users
 from onearena.pte.reader import open_pte
 from onearena.pte.schema import NamedData
 from onearena.pte.writer import write_pte
@@ -57,7 +58,8 @@ def _without_description(file: PteFile) -> PteFile:
     if not old:
         return file
     kept = tuple(entry for entry in named if entry.key != KEY)
-    if any(entry.segment_index == len(segments) - 1 for entry in old):
+    last = len(segments) - 1
+    if segment_users(file.program)[last] == sum(e.segment_index == last for e in old) > 0:
         segments = segments[:-1]
     return file.with_program(replace(file.program, named_data=kept), segments)
 

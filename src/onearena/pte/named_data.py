@@ -1,0 +1,44 @@
+"""Data of our own in a program's segments, under a key that nobody else uses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from onearena.pte.container import Segment
+from onearena.pte.schema import NamedData, Program
+
+_SEGMENT = 1
+"""`DataLocation.SEGMENT` of the program's schema."""
+_ALIGNMENT = 16
+
+
+def segment_users(program: Program) -> Counter[int]:
+    """By segment, how many parts of the program name it."""
+    users = Counter(entry.segment_index for entry in program.named_data or ())
+    users.update(piece.segment_index for piece in program.mutable_data_segments or ())
+    if program.constant_segment is not None:
+        users[program.constant_segment.segment_index] += 1
+    for plan in program.execution_plan or ():
+        for delegate in plan.delegates or ():
+            if delegate.processed is not None and delegate.processed.location == _SEGMENT:
+                users[delegate.processed.index] += 1
+    return users
+
+
+def with_named_data(
+    program: Program, segments: tuple[Segment, ...], key: str, content: bytes
+) -> tuple[Program, tuple[Segment, ...]]:
+    """The program with `content` under `key`: in place of what was there before, unless something
+    else names the same segment, or there is no such segment."""
+    segment = Segment((content,), _ALIGNMENT)
+    named = program.named_data or ()
+    old = next((entry for entry in named if entry.key == key), None)
+    is_there = old is not None and old.segment_index < len(segments)
+    if old is not None and is_there and segment_users(program)[old.segment_index] == 1:
+        kept = list(segments)
+        kept[old.segment_index] = segment
+        return program, tuple(kept)
+    others = tuple(entry for entry in named if entry is not old)
+    entry = NamedData(key, len(segments))
+    return replace(program, named_data=(*others, entry)), (*segments, segment)
