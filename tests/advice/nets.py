@@ -75,3 +75,10 @@ class Joining(Module):
 
     def forward(self, x: Any, y: Any) -> Any:
         return torch.cat([x.sin(), y.cos()], 0).sum(1)
+
+
+class JoiningAcross(Module):
+    """Two halves joined along the batch axis by XNNPACK, one of them a kernel's."""
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return torch.cat([x.sin(), (y + 1).relu()], 0) * 2

@@ -126,12 +126,22 @@ def test_last_token_only(tmp_path: Path, tokens: int) -> None:
 def test_concatenation_without_copies(tmp_path: Path) -> None:
     """No exporter makes this change; the bytes that are alive with it can be counted."""
     inputs = (torch.zeros(2, 4096), torch.zeros(2, 4096))
-    path = write(tmp_path, lower(nets.Joining(), inputs, partitioners=portable))
+    path = write(tmp_path, lower(nets.JoiningAcross(), inputs))
     advice = the(explain(path), AdviceKind.CONCAT)
-    half = 2 * 4096 * 4
+    half, tail = 2 * 4096 * 4, 64
     # both halves and the result at the concatenation; without copies the kernels write over the
     # inputs, and what is left of the copy takes one place of the least size
-    assert (advice.before_bytes, advice.after_bytes) == (4 * half, 2 * half + 16)
+    assert advice.before_bytes == 4 * half + advice.after_bytes - 2 * half - 16
+    assert advice.after_bytes == 2 * half + 2 * 16 + tail
+
+
+def test_what_optimize_joins_itself_needs_no_advice(tmp_path: Path) -> None:
+    inputs = (torch.zeros(2, 4096), torch.zeros(2, 4096))
+    path = write(tmp_path, lower(nets.Joining(), inputs, partitioners=portable))
+    found = explain(path)
+    half = 2 * 4096 * 4
+    assert AdviceKind.CONCAT not in {advice.kind for advice in found.advice}
+    assert found.methods[0].optimized_bytes == 3 * half  # the inputs, one of them in the result
 
 
 def test_methods_that_share_their_arenas(tmp_path: Path) -> None:

@@ -32,6 +32,15 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def across(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A concatenation that `optimize` does not join itself."""
+    inputs = (torch.zeros(2, 4096), torch.zeros(2, 4096))
+    path = tmp_path_factory.mktemp("explain") / "across.pte"
+    path.write_bytes(lower(nets.JoiningAcross(), inputs))
+    return path
+
+
 def test_the_peak_is_named_with_its_source_line(program: Path) -> None:
     (method,) = explain(program).methods
     (peak,) = method.peaks
@@ -48,16 +57,21 @@ def test_text(program: Path) -> None:
     assert any("Arena 1 peaks while instruction 2: aten::cat.out runs" in line for line in lines)
     assert any("nets.py:" in line and "torch.cat" in line for line in lines)
     assert any(line.split()[-4:-1] == ["50%", "float", "4x4096"] for line in lines)
+
+
+def test_what_would_be_saved(across: Path) -> None:
+    lines = explain_text(explain(across)).splitlines()
     assert any("saves 65.52 kB (65,520 B): write the inputs" in line for line in lines)
 
 
-def test_json_has_every_number(program: Path) -> None:
+def test_json_has_every_number(program: Path, across: Path) -> None:
     found = json.loads(json.dumps(explain_json(explain(program))))
+    assert found["methods"][0]["peaks"][0]["source"]["line"] > 0
+    found = json.loads(json.dumps(explain_json(explain(across))))
     (method,) = found["methods"]
     assert method["total_bytes"] == method["arena_bytes"] + method["workspace_bytes"]
     (concat,) = (a for a in method["advice"] if a["kind"] == AdviceKind.CONCAT)
     assert concat["saved_bytes"] == concat["before_bytes"] - concat["after_bytes"] == 65520
-    assert method["peaks"][0]["source"]["line"] > 0
 
 
 def test_command(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
