@@ -23,8 +23,8 @@ OPTIONS = Options(time_limit_s=0.05)
 
 
 def force_strips(source: Path, target: Path, rng: random.Random, options: Options = OPTIONS) -> int:
-    """Writes `source` to `target` with random regions of its first method in strips; now and then
-    what is concatenated or sliced lies in place, too.
+    """Writes `source` to `target` with random regions of its first method in strips; what is
+    concatenated or sliced lies in place, too, if `options` allow it.
 
     Args:
         options: how it is simplified, opened and planned.
@@ -53,7 +53,7 @@ def _draft(
     options: Options,
 ) -> Draft | None:
     maker = Drafter(file, analysed, 0, options)
-    if rng.random() < 0.6:
+    if options.join_in_place:
         maker = maker.joining()
     delegates = sorted(maker.opened({})[0].opened.payloads)
     regions: dict[int, tuple[Region, ...]] = {}

@@ -107,6 +107,10 @@ def draw_variant(rng: random.Random) -> Variant:
     )
 
 
+NOT_DRAWN = frozenset({"measure_latency"})
+"""Switches that let the machine's mood decide, see `tests/latency`."""
+
+
 def draw_options(rng: random.Random) -> Options:
     """Every switch on or off; the defaults now and then."""
     if rng.random() < 0.15:
@@ -122,6 +126,8 @@ def draw_options(rng: random.Random) -> Options:
         in_place_kernels=rng.random() < 0.7,
         transient_indirection=_pointers(rng.random()),
         max_latency=rng.choice([1.0, 1.02, 1.02, 1.2, 2.0]),
+        join_in_place=rng.random() < 0.7,
+        rematerialise=rng.random() < 0.7,
     )
 
 
