@@ -45,7 +45,7 @@ CASES = (
     Case("ds_cnn", Interface(), "float32", 20_464),
     Case("resnet8", Interface(), "float32", 49_728),
     Case("deep_autoencoder", INT8, "int8", 768),
-    Case("silero_vad", Interface(), "float32", 8_512),
+    Case("silero_vad", Interface(), "float32", 6_944),
 )
 
 

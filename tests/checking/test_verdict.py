@@ -251,7 +251,7 @@ def test_growth_from_or_to_unknown(tmp_path: Path) -> None:
 
 def test_two_methods_of_one_name_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a.pte", relu_method("f"), relu_method("f", 9))
-    with pytest.raises(FormatError, match="2 methods are called 'f'"):
+    with pytest.raises(FormatError, match="has two methods named 'f'"):
         load_sizes(str(path))
 
 

@@ -95,7 +95,7 @@ def test_names_become_identifiers() -> None:
     assert "#ifndef ONEARENA_GUARD_MY_SIZES_H\n#define ONEARENA_GUARD_MY_SIZES_H\n" in text
 
 
-@pytest.mark.parametrize("other", ["a_b", "A b", "a--b_", "a-b"])
+@pytest.mark.parametrize("other", ["a_b", "A b", "a--b_"])
 def test_names_that_become_one_are_refused(other: str) -> None:
     with pytest.raises(UsageError, match=r"methods 'a-b' and '.*' would both define ONEARENA_A_B_"):
         header(simple("a-b"), simple(other))

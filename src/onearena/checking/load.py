@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onearena.checking.amounts import Amount, Sizes
-from onearena.checking.sizes import quoted
-from onearena.errors import FormatError, UsageError
+from onearena.errors import UsageError
 from onearena.pte.container import PteFile
 from onearena.pte.reader import open_pte
 from onearena.sizes.files import file_sizes
@@ -24,14 +23,10 @@ def load_sizes(path: str, target: Target | None = None) -> Sizes:
         target: also compute the method allocators, for this target.
 
     Raises:
-        FormatError, UnsupportedError: the file cannot be read, or two methods have one name.
+        FormatError, UnsupportedError: the file cannot be read.
         AnalysisError: a method contradicts itself.
     """
     with open_pte(path) as file:
-        names = [plan.name or "" for plan in file.program.execution_plan or ()]
-        for name in names:
-            if names.count(name) > 1:
-                raise FormatError(f"{path}: {names.count(name)} methods are called {quoted(name)}")
         allocators = _allocators(file, target) if target is not None else {}
         return Sizes(summarize_file(file), allocators, file_sizes(file))
 

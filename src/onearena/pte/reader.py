@@ -55,11 +55,12 @@ def read_pte(source: ByteSource) -> PteFile:
 
 def _refuse_equal_names(program: Program, what: str) -> None:
     """Everybody asks for methods by name, and would get the first one."""
-    seen: set[str | None] = set()
+    seen: set[str] = set()
     for plan in program.execution_plan or ():
-        if plan.name in seen:
-            raise FormatError(f"{what}: has two methods named {plan.name!r}")
-        seen.add(plan.name)
+        name = plan.name or ""
+        if name in seen:
+            raise FormatError(f"{what}: has two methods named {name!r}")
+        seen.add(name)
 
 
 def _segments(

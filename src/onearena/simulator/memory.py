@@ -138,6 +138,7 @@ class Memory:
 
     def read(self, cell: Cell) -> tuple[Any, tuple[Wrong, ...]]:
         """The bytes of a tensor as they should be, and where the arena has others."""
+        self._compose(cell.home)
         base = self._resolve(cell.home)
         right = self._own_bytes(cell, base)
         place = self._live_place(cell)
@@ -148,6 +149,28 @@ class Memory:
         if not wrong and not import_torch().equal(found, right):
             wrong = self._differing(cell, base, place, found, right)
         return (right.clone() if wrong else found), tuple(wrong)
+
+    def _compose(self, home: int) -> None:
+        """What a kernel would have copied is there already: the bytes belong to both from now on.
+        Bytes that are not whose they should be keep their owner, and are found out."""
+        parts = self._names.parts.get(home, ())
+        when = max((self._written.get(part.value, 0) for part in parts), default=0)
+        if not when or self._written.get(home, 0) >= when:
+            return
+        whole = self._names.places[home]
+        own = self._buffer(self._renamed(home).value, whole.size_bytes)
+        for part in parts:
+            root, size = self._resolved(part.value), self._names.places[part.value].size_bytes
+            start, end = max(part.delta, 0), min(part.delta + size, whole.size_bytes)
+            first = root.delta + start - part.delta
+            source = self._buffer(root.value, root.delta + size)
+            own[start:end].copy_(source[first : first + end - start])
+            place = Place(whole.arena, whole.start + start, whole.start + end)
+            for piece, mark in self._arenas.marks(place):
+                if mark is not None and mark.holds(root.value):
+                    self._arenas.mark(piece, replace(mark, owners=mark.owners | {home}))
+        self._written[home] = when
+        self._writer[home] = max(self._writer.get(self.root_of(p.value), -1) for p in parts)
 
     def _foreign(self, cell: Cell, base: Base, place: Place) -> list[Wrong]:
         return [

@@ -15,8 +15,8 @@ The offsets of the original program can.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from onearena.pte.schema import ExecutionPlan
 from onearena.record import MethodRecord
@@ -43,12 +43,15 @@ class MemoryNames:
         persistent: values that no instruction fills and the caller does not set: views, and
             state.
         family: by persistent value, the value whose memory the state is when it is state.
+        parts: by value that consists of others' bytes since no kernel copies them there, these
+            others; `delta` is where they begin in it, below 0 when it lies inside them.
     """
 
     places: Mapping[int, Place]
     bases: Mapping[int, tuple[Base, ...]]
     persistent: frozenset[int]
     family: Mapping[int, Base]
+    parts: Mapping[int, tuple[Base, ...]] = field(default_factory=dict)
 
 
 def memory_names(
@@ -59,7 +62,8 @@ def memory_names(
     Args:
         record: its record, where there is one.
         original: the same method with the offsets that its exporter gave it, where they are
-            known: then they count, and neither the record nor the offsets of `method`.
+            known: then they say what is a view of what, and neither the record nor the offsets of
+            `method`.
     """
     places = planned_places(method)
     if original is None and record is not None:
@@ -69,7 +73,10 @@ def memory_names(
         known = {v: place for v, place in planned_places(first).items() if v in places}
         bases = _equal_places(first.plan, known)
     persistent = frozenset(places) - _filled(method)
-    return MemoryNames(places, bases, persistent, _families(method, places, bases, persistent))
+    families = _families(method, places, bases, persistent)
+    joined = record.joined if record is not None else ()
+    parts = _parts(places, [(outer, inner, d) for inner, outer, d in joined], persistent)
+    return MemoryNames(places, bases, persistent, families, parts)
 
 
 def planned_places(method: MethodSteps) -> dict[int, Place]:
@@ -103,12 +110,29 @@ def _equal_places(
     }
 
 
+def _parts(
+    places: Mapping[int, Place], links: Sequence[tuple[int, int, int]], persistent: frozenset[int]
+) -> dict[int, tuple[Base, ...]]:
+    """What values consist of that are joined and that nothing fills."""
+    result: dict[int, tuple[Base, ...]] = {}
+    for group in _groups(links):
+        for value in group.keys() & persistent:
+            end = places[value].size_bytes
+            found = [Base(v, at - group[value]) for v, at in group.items() if v not in persistent]
+            result[value] = tuple(
+                b
+                for b in sorted(found, key=lambda b: (b.delta, b.value))
+                if b.value in places and b.delta < end and -b.delta < places[b.value].size_bytes
+            )
+    return result
+
+
 def _recorded_bases(
     places: Mapping[int, Place], record: MethodRecord
 ) -> Mapping[int, tuple[Base, ...]]:
     """Members of a group in whose memory another member lies completely."""
     result: dict[int, tuple[Base, ...]] = {}
-    for group in _groups(record):
+    for group in _groups(record.aliases):
         for value in group.keys() & places.keys():
             start, end = group[value], group[value] + places[value].size_bytes
             found = [
@@ -123,10 +147,10 @@ def _recorded_bases(
     return result
 
 
-def _groups(record: MethodRecord) -> list[dict[int, int]]:
-    """The groups of the record: the distance of each member from one of them, by value."""
+def _groups(links: Iterable[tuple[int, int, int]]) -> list[dict[int, int]]:
+    """The groups of a record: the distance of each member from one of them, by value."""
     near: dict[int, list[tuple[int, int]]] = {}
-    for first, second, distance in record.aliases:
+    for first, second, distance in links:
         near.setdefault(first, []).append((second, distance))
         near.setdefault(second, []).append((first, -distance))
     groups: list[dict[int, int]] = []

@@ -121,19 +121,22 @@ def _names(
     file: PteFile, steps: MethodSteps, original: str | os.PathLike[str] | None
 ) -> MemoryNames:
     name = steps.plan.name or ""
+    record = read_record(file)
+    entry = record.methods.get(name) if record else None
     if original is None:
-        record = read_record(file)
-        return memory_names(steps, record.methods.get(name) if record else None)
+        return memory_names(steps, entry)
     with open_pte(original) as other:
         (plan,) = select_plans(other.program, name, other.path)
         first = analyse_steps(other, plan)[1]
-        same = first.instructions == steps.instructions
-        if not same or len(plan.values or ()) != len(steps.plan.values or ()):
+        # what moved, what was left out and what runs once more
+        order = (entry.order if entry else ()) or range(len(first.instructions))
+        moved = tuple(first.instructions[k] for k in order if 0 <= k < len(first.instructions))
+        if moved != steps.instructions or len(plan.values or ()) != len(steps.plan.values or ()):
             raise UsageError(
                 f"{other.path}: method {name!r} is not the one in {file.path}: its instructions "
                 "differ"
             )
-        return memory_names(steps, None, first)
+        return memory_names(steps, entry, first)
 
 
 def _simulate_method(
