@@ -103,12 +103,21 @@ class Reader:
             raise BlockError(f"exit code {found.returncode}:\n{found.stdout}")
 
 
+_NO_REDIRECTION = """
+import sys
+
+sys.meta_path[:] = [f for f in sys.meta_path if "RedirectingFinder" not in type(f).__name__]
+"""
+
+
 def reader(folder: Path, source: Path = ROOT / "src", root: Path | None = None) -> Reader:
     """A reader with an empty folder and `onearena` on the path.
 
     Args:
         source: the `src` of the onearena that is used.
         root: what else Python finds; the folder itself by default.
+
+    An editable installation would find its own onearena first, whatever is on the path.
     """
     commands = folder / ".bin"
     commands.mkdir(parents=True)
@@ -116,10 +125,12 @@ def reader(folder: Path, source: Path = ROOT / "src", root: Path | None = None) 
         path = commands / name
         path.write_text(f'#!/bin/sh\nexec "{sys.executable}" {call}\n')
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    if source != ROOT / "src":
+        (commands / "sitecustomize.py").write_text(_NO_REDIRECTION)
     environment = {
         **os.environ,
         "PATH": f"{commands}:{os.environ['PATH']}",
-        "PYTHONPATH": f"{source}:{root or folder}",
+        "PYTHONPATH": f"{source}:{root or folder}:{commands}",
         "PYTHONWARNINGS": "ignore",
         "ROOT": str(ROOT),
     }

@@ -10,6 +10,8 @@ import pytest
 from tools import ROOT
 from tools.wheel import PROGRAM
 
+from onearena import _core
+from onearena.engine.native import native_module
 from tests.docs.blocks import Reader, reader
 
 _PAGES = ROOT / "docs" / "extending"
@@ -29,6 +31,8 @@ def contributor(tmp_path: Path) -> Reader:
             shutil.copytree(source, target, ignore=_IGNORED)
         else:
             shutil.copyfile(source, target)
+    for module in (_core, native_module()):  # they may lie somewhere else
+        shutil.copy(str(module.__file__), root / "src" / "onearena")
     shutil.copyfile(PROGRAM, root / "model.pte")
     return found
 

@@ -121,7 +121,9 @@ def test_the_reference_does_not_depend_on_the_terminal(monkeypatch: pytest.Monke
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
     source = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
     named = re.findall(r"^::: onearena\.(\w+)$", source, re.MULTILINE)
-    assert sorted(named) == sorted(set(onearena.__all__) - {"__version__"})
+    # one that needs executorch to be imported is not in what `import *` brings
+    wanted = {*onearena.__all__, "MemoryPlanningPass"} - {"__version__"}
+    assert sorted(named) == sorted(wanted)
     anchors = read(site / "reference" / "python.html").anchors
     for name in named:
         assert getattr(onearena, name).__doc__, name

@@ -25,7 +25,7 @@ from tools.site.navigation import expanded
 
 _LINKED_FOLDERS = ("src", "cpp", "tests", "benchmarks", "examples", "tools", "requirements")
 
-_MADE: Mapping[str, Callable[[Path], str]] = {
+MADE: Mapping[str, Callable[[Path], str]] = {
     "reference/commands.md": lambda _: command_page(command_line()),
     "reference/json.md": json_page,
     "benchmarks/programs.md": programs_page,
@@ -62,7 +62,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages that are made."""
-    for path, make in _MADE.items():
+    for path, make in MADE.items():
         files.append(File.generated(config, path, content=make(ROOT)))
     return files
 
