@@ -51,7 +51,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("optimize", PROGRAM, "-o", f"{FOLDER}/out.pte", "--closed", "--json", *_LIMIT),
     ("optimize", PROGRAM, "-o", f"{FOLDER}/out.pte", "--target", "cortex-m55", *_LIMIT),
     ("optimize", PROGRAM, "-o", f"{FOLDER}/out.pte", "--memory", "a:1K:1,b:64M:2", *_LIMIT),
-    ("optimize", PROGRAM, "-o", f"{FOLDER}/out.pte", "--transient-indirection", *_LIMIT),
+    ("optimize", PROGRAM, "-o", f"{FOLDER}/out.pte", "--transient-indirection", "on", *_LIMIT),
 )
 _EVERY = 4
 

@@ -1,4 +1,5 @@
-"""Exports the real files in `seeds/` again: ``python -m tests.fuzz.export_seeds DIRECTORY``.
+"""Exports the real files in `seeds/` and `rewritten/` again:
+``python -m tests.fuzz.export_seeds DIRECTORY``.
 
 They are committed, so that fuzzing needs neither torch nor executorch.
 """

@@ -10,6 +10,8 @@ from tests.pte.build import file_bytes
 
 MAX_SEED_BYTES = 20_000
 _EXPORTED = Path(__file__).parent / "seeds"
+_REWRITTEN = Path(__file__).parent / "rewritten"
+"""By onearena: one in strips, one with a description inside."""
 _TESTS = Path(__file__).parents[1]
 _MICROCONTROLLERS = (_TESTS / "cortex_m/programs", _TESTS / "temp_memory/programs_ethosu")
 
@@ -32,7 +34,7 @@ def load_seeds(corpus: Path | None = None) -> tuple[Seed, ...]:
         samples.old_inline,
     )
     seeds = [Seed(make.__name__, file_bytes(make())) for make in built]
-    for directory in (_EXPORTED, *_MICROCONTROLLERS, corpus):
+    for directory in (_EXPORTED, _REWRITTEN, *_MICROCONTROLLERS, corpus):
         seeds += _files(directory) if directory else []
     return tuple(seeds)
 
