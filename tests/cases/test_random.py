@@ -69,6 +69,16 @@ REPEATED = {
         Graph(1000022, (SHAPE,), (POOL, Step("conv", (1,), (8, 1, 2, 0, 1, 1, True))), (2,)),
         Variant(int8="dynamic"),
     ),
+    # an operand that comes twice is read from one slot of the result, and copied into the other
+    "a slot that its own call reads": Case(
+        Graph(
+            2000166,
+            ((1, 8, 8, 8),),
+            (Step("hardtanh", (0,)), Step("cat", (0, 1, 1), (1, (1, 0, 1, 0, 2)))),
+            (2,),
+        ),
+        number=2,
+    ),
     # a transpose that changes nothing is a copy; strips had called it another value
     "a copy in strips": Case(
         Graph(1000021, (SHAPE,), (POOL, Step("permute", (1,), (0, 1, 2, 3))), (2,)),
