@@ -11,7 +11,8 @@ from onearena.flatbuf.data import Data
 from onearena.opening import DelegatePayload, OpenedMethod
 from onearena.problem import Plan
 from onearena.pte.container import PteFile, Segment
-from onearena.pte.named_data import with_named_data
+from onearena.pte.named_data import segments_of_data, with_named_data
+from onearena.pte.places import placed_at
 from onearena.pte.schema import (
     AllocationDetails,
     BackendDelegate,
@@ -48,14 +49,14 @@ def place_values(
     """
     values = list(plan.values or ())
     for buffer, value in enumerate(timeline.values):
-        values[value] = _moved(values[value], solution.offsets[buffer])
+        values[value] = placed_at(values[value], solution.offsets[buffer])
     for value, (whole, offset) in (pieces or {}).items():
         values[value] = _inside(values[value], values[whole], offset)
     for index, entry in enumerate(values):
         tensor = entry.val
         planned = isinstance(tensor, Tensor) and tensor.allocation_info is not None
         if planned and isinstance(tensor, Tensor) and tensor_bytes(tensor) == 0:
-            values[index] = _moved(entry, 0)
+            values[index] = placed_at(entry, 0)
     sizes = list(plan.non_const_buffer_sizes or (0,))
     for arena, height in solution.height_bytes.items():
         while len(sizes) <= arena:
@@ -63,14 +64,6 @@ def place_values(
         padded = height + (tail_bytes if height else 0)
         sizes[arena] = padded + -padded % 16
     return replace(plan, values=tuple(values), non_const_buffer_sizes=tuple(sizes))
-
-
-def _moved(entry: EValue, offset: int) -> EValue:
-    tensor = entry.val
-    assert isinstance(tensor, Tensor)
-    assert tensor.allocation_info is not None
-    place = AllocationDetails.at(tensor.allocation_info.memory_id, offset)
-    return EValue(replace(tensor, allocation_info=place))
 
 
 def _inside(entry: EValue, whole: EValue, offset: int) -> EValue:
@@ -181,10 +174,5 @@ def _kept_references(program: Program, methods: Mapping[int, NewMethod]) -> set[
         for number, delegate in enumerate(plan.delegates or ()):
             if number not in rewritten and delegate.processed is not None:
                 kept.add((delegate.processed.location, delegate.processed.index))
-    for entry in program.named_data or ():
-        kept.add((_SEGMENT, entry.segment_index))
-    if program.constant_segment is not None:
-        kept.add((_SEGMENT, program.constant_segment.segment_index))
-    for piece in program.mutable_data_segments or ():
-        kept.add((_SEGMENT, piece.segment_index))
+    kept.update((_SEGMENT, number) for number in segments_of_data(program))
     return kept

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from onearena.candidates import Candidate, plan_into
+from onearena.drafts import method_work
 from onearena.errors import UsageError
 from onearena.latency import Basis, Latency, Measurer, Pace
 from onearena.latency_guard import Choice, guarded
 from onearena.options import Options
-from onearena.pointers import method_work
 from onearena.program import AnalysedMethod
 from onearena.pte.container import PteFile
 from onearena.stages import Stages

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from onearena.delegates.xnnpack.graph import Graph, index_graph
-from onearena.delegates.xnnpack.opening import prepare
+from onearena.delegates.xnnpack.graph import Graph
 from onearena.delegates.xnnpack.simplify_switches import (
     ALL_SIMPLIFICATIONS,
     NO_SIMPLIFICATIONS,
@@ -18,6 +17,7 @@ from onearena.delegates.xnnpack.work import graph_work
 from onearena.elision import Part
 from onearena.opening import MethodJoins, OpenedMethod, called_delegates, open_method
 from onearena.options import Options, Pointers
+from onearena.peak import live_bytes, soft_peak
 from onearena.planners import lower_bound_bytes
 from onearena.program import (
     AnalysedMethod,
@@ -82,6 +82,13 @@ class Draft:
         return self.repeat_work + sum(p.strips.work for p in payloads if p.strips)
 
     @property
+    def search_bytes(self) -> float:
+        """What a search is to lower: as `least_bytes`, but how many steps are near the peak counts
+        as well."""
+        peak = soft_peak(live_bytes(self.timeline))
+        return peak + self.workspace_bytes + self.weights_bytes
+
+    @property
     def least_bytes(self) -> int:
         """No plan of it takes less in all."""
         return self.bound_bytes + self.workspace_bytes + self.weights_bytes
@@ -140,7 +147,6 @@ class Drafter:
         self._reserved = foreign_state(analysed, position) if self._shared else ()
         self._label = method_label(file, self.method.plan)
         self._edges = boundaries(self.method.plan, self.method.payloads)
-        self._normalised: dict[int, Graph] = {}
         self._switches = simplifications(options)
         self._fixed = _fixed_values(self.method.timeline.storage)
 
@@ -162,20 +168,14 @@ class Drafter:
 
     def normalised(self, delegate: int) -> Graph:
         """The payload of a delegate that can be opened, as it is before that."""
-        if delegate not in self._normalised:
-            payload = self.method.payloads[delegate]
-            assert payload.payload is not None
-            graph = index_graph(payload.payload.graph, self._label)
-            prepared, _ = prepare(graph, self._label, self._switches, payload.is_static)
-            self._normalised[delegate] = prepared
-        return self._normalised[delegate]
+        prepared = self.method.payloads[delegate].prepared(self._switches, self._label)
+        assert not isinstance(prepared, str)
+        return prepared[0]
 
     @cached_property
     def spare_work(self) -> int:
         """What strips may compute more, all together: rows that two strips both need."""
-        graphs = [p.graph for p in self.method.payloads.values() if p.graph is not None]
-        share = self._options.max_latency - 1
-        return int(share * sum(graph_work(graph) for graph in graphs))
+        return int((self._options.max_latency - 1) * method_work(self.method))
 
     def more_work(self, kernels: int) -> int:
         """What strips, and kernels that run once more, may compute more together, when kernels
@@ -262,10 +262,8 @@ class Drafter:
                 steps, opened.added, reserved, shared, storage, temp, in_place
             )
         bound = sum(lower_bound_bytes(timeline.problem, a) for a in timeline.problem.arenas)
-        graphs = {k: p.graph.source for k, p in method.payloads.items() if p.graph is not None}
-        graphs.update((k, p.graph.source) for k, p in opened.payloads.items())
         weights = sum(p.strips.weights_bytes for p in opened.payloads.values() if p.strips)
-        workspace = workspace_of(opened.plan, graphs)
+        workspace = opened_workspace(method, opened)
         return Draft(
             opened,
             self.form.composed(order),
@@ -277,6 +275,19 @@ class Drafter:
             order,
             regions or {},
         )
+
+
+def opened_workspace(method: AnalysedMethod, opened: OpenedMethod) -> int:
+    """Predicted workspace of a method some of whose delegates are opened, in bytes."""
+    graphs = {k: p.graph.source for k, p in method.payloads.items() if p.graph is not None}
+    graphs.update((k, p.graph.source) for k, p in opened.payloads.items())
+    return workspace_of(opened.plan, graphs)
+
+
+def method_work(method: AnalysedMethod) -> int:
+    """What the XNNPACK calls of a method compute, see `delegates/xnnpack/work.py`."""
+    graphs = (payload.graph for payload in method.payloads.values())
+    return sum(graph_work(graph) for graph in graphs if graph is not None)
 
 
 def _fixed_values(storage: Storage) -> frozenset[int]:

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import prod
 
+from onearena.pte.places import place_behind, placed_at
 from onearena.pte.schema import (
-    AllocationDetails,
-    EValue,
     ExecutionPlan,
     Int,
     KernelCall,
@@ -23,12 +22,12 @@ from onearena.pte.schema import (
     Tensor,
 )
 from onearena.pte.tensors import Dynamism, tensor_bytes
+from onearena.reorder import reordered_plan
 from onearena.timeline.numbers import computed_numbers, named_values
 from onearena.timeline.roles import tensors_in
 from onearena.timeline.steps import MethodSteps
 from onearena.timeline.storage import Storage
 
-_ALIGNMENT = 64
 _SLICES = frozenset({"aten::slice_copy", "aten::select_copy", "aten::narrow_copy"})
 _SPLITS = frozenset({"aten::split_copy", "aten::split_with_sizes_copy", "aten::unbind_copy"})
 
@@ -81,14 +80,8 @@ class _Elider:
         gone = {k for k in range(len(self._method.instructions)) if self._leave_out(k)}
         if not gone:
             return None
-        chain = (self._method.plan.chains or ())[0]
-        instructions, traces = chain.instructions or (), chain.stacktrace
-        order = tuple(k for k in range(len(instructions)) if k not in gone)
-        if traces is not None and len(traces) == len(instructions):
-            traces = tuple(traces[k] for k in order)
-        left = tuple(instructions[k] for k in order)
-        chain = replace(chain, instructions=left, stacktrace=traces)
-        plan = self._placed(replace(self._method.plan, chains=(chain,)))
+        order = tuple(k for k in range(len(self._method.instructions)) if k not in gone)
+        plan = self._placed(reordered_plan(self._method.plan, order))
         return Elision(plan, order, tuple(self._inside.values()), dict(self._sources))
 
     def _leave_out(self, instruction: int) -> bool:
@@ -162,12 +155,11 @@ class _Elider:
         starts: dict[int, int] = {}
         for outer in dict.fromkeys(part.outer for part in self._inside.values()):
             if outer not in self._inside:
-                arena = self._storage.memories[outer].arena
-                starts[outer] = sizes[arena] + -sizes[arena] % _ALIGNMENT
-                sizes[arena] = starts[outer] + self._storage.memories[outer].size_bytes
+                memory = self._storage.memories[outer]
+                starts[outer] = place_behind(sizes, memory.arena, memory.size_bytes)
         for value in {*starts, *self._inside}:
             root, distance = self._root(value)
-            values[value] = _at(values[value], starts[root] + distance)
+            values[value] = placed_at(values[value], starts[root] + distance)
         return replace(plan, values=tuple(values), non_const_buffer_sizes=tuple(sizes))
 
     def _root(self, value: int) -> tuple[int, int]:
@@ -176,14 +168,6 @@ class _Elider:
             part = self._inside[value]
             value, distance = part.outer, distance + part.distance
         return value, distance
-
-
-def _at(entry: EValue, offset: int) -> EValue:
-    tensor = entry.val
-    assert isinstance(tensor, Tensor)
-    assert tensor.allocation_info is not None
-    place = AllocationDetails.at(tensor.allocation_info.memory_id, offset)
-    return EValue(replace(tensor, allocation_info=place))
 
 
 # -- what kernels copy ----------------------------------------------------------------------

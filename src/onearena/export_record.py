@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from onearena.flatbuf.data import read_data
+from onearena.flatbuf.data import data_size, read_data
 from onearena.pte.container import PteFile
-from onearena.pte.named_data import with_named_data
+from onearena.pte.named_data import named_data, with_named_data
 from onearena.pte.schema import ExecutionPlan, Tensor
 from onearena.size_formula import Formula, formula_json, parse_formula
 
@@ -172,14 +172,11 @@ def with_moved_export(file: PteFile, orders: Mapping[str, Sequence[int]]) -> Pte
 
 def read_export(file: PteFile) -> ExportRecord | None:
     """The record of a file; None when it has none, or none that this version understands."""
-    entry = next((e for e in file.program.named_data or () if e.key == KEY), None)
-    if entry is None or entry.segment_index >= len(file.segments):
-        return None
-    segment = file.segments[entry.segment_index]
-    if segment.size_bytes > _MAX_BYTES:
+    data = named_data(file, KEY)
+    if data is None or data_size(data) > _MAX_BYTES:
         return None
     try:
-        return _decode(json.loads(read_data(segment.data)))
+        return _decode(json.loads(read_data(data)))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         return None
 

@@ -11,7 +11,12 @@ from onearena.delegates.ethosu.payload import ETHOSU_BACKEND
 from onearena.delegates.xnnpack.call import XnnpackCall, understand_call
 from onearena.delegates.xnnpack.graph import Graph, Value, index_graph
 from onearena.delegates.xnnpack.joins import PayloadJoins
-from onearena.delegates.xnnpack.opening import OpenedPayload, open_payload
+from onearena.delegates.xnnpack.opening import (
+    OpenedPayload,
+    Prepared,
+    open_payload,
+    prepare_payload,
+)
 from onearena.delegates.xnnpack.payload import Payload, read_payload
 from onearena.delegates.xnnpack.rules import closed_reason
 from onearena.delegates.xnnpack.schema import Datatype
@@ -58,6 +63,9 @@ class DelegatePayload:
     closed: str | None
     plan: ExecutionPlan | None = field(default=None, repr=False)
     calls: tuple[DelegateCall, ...] = ()
+    _prepared: dict[Simplifications, Prepared | str] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     @cached_property
     def is_static(self) -> bool:
@@ -72,6 +80,18 @@ class DelegatePayload:
             if values_of_other_shape(graph, _argument_dims(plan, args)):
                 return False
         return True
+
+    def prepared(self, switches: Simplifications, what: str) -> Prepared | str:
+        """As it is opened, which many drafts begin with; the reason when it cannot be.
+
+        Raises:
+            FormatError: the graph contradicts itself.
+        """
+        assert self.graph is not None
+        if switches not in self._prepared:
+            found = prepare_payload(self.graph, what, switches, self.is_static)
+            self._prepared[switches] = found
+        return self._prepared[switches]
 
     @cached_property
     def workspace(self) -> WorkspacePrediction | None:
@@ -270,7 +290,12 @@ def open_method(
             strips = (regions or {}).get(number, ())
             own = _payload_joins(plan, number, payload, calls_of.get(number, ()), joins)
             result = open_payload(
-                payload.payload.graph, what, shapes, strips, switches, payload.is_static, own
+                payload.payload.graph,
+                what,
+                shapes,
+                strips,
+                joins=own,
+                prepared=payload.prepared(switches, what),
             )
             if isinstance(result, OpenedPayload) and strips:
                 result = _strip_problem(plan, calls_of.get(number, ()), result) or result

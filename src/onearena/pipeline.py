@@ -32,8 +32,7 @@ from onearena.program import (
 )
 from onearena.pte.container import PteFile
 from onearena.pte.reader import open_pte
-from onearena.pte.schema import ExecutionPlan
-from onearena.pte.writer import output_path, write_pte
+from onearena.pte.writer import output_path, refuse_input, write_pte
 from onearena.record import MethodRecord, Record, encode_record, read_record
 from onearena.results import MethodReport, ProgramReport, VerifyReport
 from onearena.sizes.targets import TARGETS, find_target
@@ -43,7 +42,7 @@ from onearena.timeline.steps import MethodSteps
 from onearena.verification.program import verify_methods, verify_program
 from onearena.verification.rewrite import verify_rewrite
 from onearena.verification.strips import strip_fault
-from onearena.verification.trace import extents_in
+from onearena.verification.trace import Extent, extents_in
 from onearena.verification.violation import Violation
 
 PathLike = str | os.PathLike[str]
@@ -135,7 +134,7 @@ def optimize(
     tell = progress or (lambda _: None)
     with open_pte(path) as file:
         tell("reading")
-        _refuse_same_file(file, output)
+        refuse_input(output_path(output), file.path)
         wanted = options.target or _noted_target(file)
         if wanted is not None:
             target = find_target(wanted).name
@@ -269,12 +268,6 @@ def _noted_target(file: PteFile) -> str | None:
     return record.target if record is not None and record.target in TARGETS else None
 
 
-def _refuse_same_file(file: PteFile, output: PathLike) -> None:
-    target = output_path(output)
-    if target.exists() and target.samefile(file.path):
-        raise UsageError(f"{target}: output would overwrite its own input")
-
-
 def _copy(
     file: PteFile,
     output: PathLike,
@@ -374,8 +367,7 @@ def _refuse(original: PteFile, violations: Sequence[Violation]) -> None:
         raise VerificationError(f"{original.path}: the result is not safe: {violations[0]}")
 
 
-def _lies_inside(plan: ExecutionPlan, inner: int, outer: int, distance: int) -> bool:
-    places = extents_in(plan)
+def _lies_inside(places: Mapping[int, Extent], inner: int, outer: int, distance: int) -> bool:
     a, b = places.get(outer), places.get(inner)
     if a is None or b is None or a.arena != b.arena:
         return False
@@ -397,7 +389,7 @@ def _method_record(
     pieces = tuple((v, *where) for v, where in sorted(best.draft.opened.pieces.items()))
     joined = tuple((p.inner, p.outer, p.distance) for p in best.draft.parts)
     # what nobody reads any more may have gone elsewhere
-    kept = earlier.joined if earlier else ()
+    kept, places = earlier.joined if earlier else (), extents_in(best.plan)
     # what an earlier run opened stays open
     first = earlier.opened[0] if earlier and earlier.opened[1] == count else count
     return MethodRecord(
@@ -409,7 +401,7 @@ def _method_record(
         best.draft.order,
         planned_region(method, best.draft.timeline, best.solution, target),
         (*old_pieces, *pieces),
-        (*(part for part in kept if _lies_inside(best.plan, *part)), *joined),
+        (*(part for part in kept if _lies_inside(places, *part)), *joined),
     )
 
 

@@ -13,12 +13,12 @@ from itertools import accumulate
 
 from onearena.candidates import Candidate
 from onearena.delegates.xnnpack.indirection import with_transient_indirection
-from onearena.delegates.xnnpack.work import POINTER_BYTES, POINTER_WORK, graph_work
+from onearena.delegates.xnnpack.work import POINTER_BYTES, POINTER_WORK
 from onearena.delegates.xnnpack.workspace import pointer_tables
-from onearena.drafts import Draft
+from onearena.drafts import Draft, method_work, opened_workspace
 from onearena.opening import OpenedMethod
 from onearena.options import Options, Pointers
-from onearena.program import AnalysedMethod, workspace_of
+from onearena.program import AnalysedMethod
 
 MODELLED_SHARE = 0.02
 """Of a run's work: more than that is never spent on pointers by a model."""
@@ -54,12 +54,6 @@ class _Table:
     @property
     def work(self) -> int:
         return self.size_bytes // POINTER_BYTES * POINTER_WORK
-
-
-def method_work(method: AnalysedMethod) -> int:
-    """What the XNNPACK calls of a method compute, see `delegates/xnnpack/work.py`."""
-    graphs = (payload.graph for payload in method.payloads.values())
-    return sum(graph_work(graph) for graph in graphs if graph is not None)
 
 
 def may_move_pointers(options: Options) -> bool:
@@ -133,9 +127,7 @@ def _moved(candidate: Candidate, method: AnalysedMethod, tables: Sequence[_Table
         graph, _ = with_transient_indirection(payloads[delegate].graph, "payload", nodes)
         payloads[delegate] = replace(payloads[delegate], graph=graph)
     opened = replace(draft.opened, payloads=payloads)
-    graphs = {k: p.graph.source for k, p in method.payloads.items() if p.graph is not None}
-    graphs.update((k, p.graph.source) for k, p in payloads.items())
-    workspace = workspace_of(opened.plan, graphs)
+    workspace = opened_workspace(method, opened)
     changed: Draft = replace(draft, opened=opened, workspace_bytes=workspace)
     footprint = replace(candidate.footprint, workspace_bytes=workspace)
     return replace(candidate, draft=changed, footprint=footprint)

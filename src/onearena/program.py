@@ -75,6 +75,12 @@ def analyse_steps(
     Raises:
         AnalysisError: the method contradicts itself.
     """
+    return _analyse_steps(file, plan, exported_method(file, plan))
+
+
+def _analyse_steps(
+    file: PteFile, plan: ExecutionPlan, exported: ExportedMethod | None
+) -> tuple[dict[int, DelegatePayload], MethodSteps]:
     for arena, size in enumerate(plan.non_const_buffer_sizes or ()):
         if size < 0:
             raise AnalysisError(f"{method_label(file, plan)}: arena {arena} of {size} bytes")
@@ -83,7 +89,6 @@ def analyse_steps(
     entry = record.methods.get(plan.name or "") if record else None
     calls = understood_calls(plan, payloads, entry.pieces if entry else ())
     edges = boundaries(plan, payloads, read_delegates(file, plan))
-    exported = exported_method(file, plan)
     state = exported.state_values if exported else frozenset()
     return payloads, method_steps(plan, calls, method_label(file, plan), edges, state)
 
@@ -94,11 +99,11 @@ def analyse_method(file: PteFile, plan: ExecutionPlan) -> AnalysedMethod:
     Raises:
         AnalysisError: the method contradicts itself.
     """
-    payloads, steps = analyse_steps(file, plan)
+    exported = exported_method(file, plan)
+    payloads, steps = _analyse_steps(file, plan, exported)
     ethosu, temp = read_delegates(file, plan), recorded_temp(file, plan)
     region = _recorded_region(plan, ethosu, temp)
     timeline = build_timeline(steps, temp=region)
-    exported = exported_method(file, plan)
     return AnalysedMethod(plan, payloads, steps, timeline, ethosu, temp, exported)
 
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from onearena.errors import UsageError
-from onearena.flatbuf.data import read_data
+from onearena.flatbuf.data import data_size, read_data
 from onearena.memory_map import MemoryMap, parse_memory_map
 from onearena.pte.container import PteFile
+from onearena.pte.named_data import named_data
 
 KEY = "onearena"
 FORMAT = 1
@@ -128,14 +129,11 @@ def _method_json(method: MethodRecord) -> dict[str, Any]:
 
 def read_record(file: PteFile) -> Record | None:
     """The record of a file; None when it has none, or none that this version understands."""
-    entry = next((e for e in file.program.named_data or () if e.key == KEY), None)
-    if entry is None or entry.segment_index >= len(file.segments):
-        return None
-    segment = file.segments[entry.segment_index]
-    if segment.size_bytes > _MAX_RECORD_BYTES:
+    data = named_data(file, KEY)
+    if data is None or data_size(data) > _MAX_RECORD_BYTES:
         return None
     try:
-        return _decode(json.loads(read_data(segment.data)))
+        return _decode(json.loads(read_data(data)))
     except (
         ValueError,
         TypeError,

@@ -36,10 +36,11 @@ def reorder_kernels(method: MethodSteps, storage: Storage) -> Reordered | None:
 
 
 def reordered_plan(plan: ExecutionPlan, order: tuple[int, ...]) -> ExecutionPlan:
-    """A method with one chain, its instructions in another order (`order[new] = old`)."""
+    """A method with one chain, its instructions in another order (`order[new] = old`); one that
+    the order leaves out goes, and one that it has twice is there twice."""
     chain = (plan.chains or ())[0]
     instructions, traces = chain.instructions or (), chain.stacktrace
-    if traces is not None and len(traces) == len(order):
+    if traces is not None and len(traces) == len(instructions):
         traces = tuple(traces[k] for k in order)
     moved = tuple(instructions[k] for k in order)
     chain = replace(chain, instructions=moved, stacktrace=traces)

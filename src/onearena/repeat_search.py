@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from onearena.drafts import Draft, Drafter, best_of
-from onearena.peak import live_bytes, soft_peak
+from onearena.peak import live_bytes
 from onearena.pte.schema import KernelCall
 from onearena.pte.tensors import ELEMENT_BYTES, tensor_bytes
 from onearena.repetition import Repeat, repeatable, repeats_over
@@ -45,14 +45,14 @@ def _drafts(maker: Drafter, best: Draft) -> Iterator[Draft]:
     kernels = [k for k, args in enumerate(steps.instructions) if isinstance(args, KernelCall)]
     spare = maker.more_work(_work(steps, kernels)) - best.more_work
     for _ in range(_MAX_ROUNDS):
-        limit, found = _cost_bytes(best) * _GAIN, None
+        limit, found = best.search_bytes * _GAIN, None
         for repeats in _trials(maker, best):
             work = _work(maker.method.steps, [entry.instruction for entry in repeats])
             other = maker.repeating(repeats) if work <= spare else None
             if other is None:
                 continue
             draft = replace(_like(other, best), repeat_work=best.repeat_work + work)
-            cost = _cost_bytes(draft)
+            cost = draft.search_bytes
             if cost < limit and draft.least_bytes <= best.least_bytes:
                 limit, found = cost, (other, draft, work)
         if found is None:
@@ -98,8 +98,3 @@ def _work(method: MethodSteps, instructions: Iterable[int]) -> int:
             width = ELEMENT_BYTES.get(tensor.scalar_type, 1)
             total += (tensor_bytes(tensor) or 0) // width
     return total * _ELEMENT
-
-
-def _cost_bytes(draft: Draft) -> float:
-    peak = soft_peak(live_bytes(draft.timeline))
-    return peak + draft.workspace_bytes + draft.weights_bytes

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from onearena.pte.schema import AllocationDetails, EValue, ExecutionPlan, KernelCall, Tensor
+from onearena.pte.places import place_behind, placed_at
+from onearena.pte.schema import ExecutionPlan, KernelCall
 from onearena.pte.tensors import Dynamism, tensor_bytes
+from onearena.reorder import reordered_plan
 from onearena.timeline.numbers import computed_numbers, named_values
 from onearena.timeline.steps import MethodSteps
 from onearena.timeline.storage import Storage
 
-_ALIGNMENT = 64
 _CHEAP = frozenset(
     [
         *("expand_copy", "view_copy", "clone", "permute_copy", "transpose_copy", "t_copy"),
@@ -120,12 +121,7 @@ def repeat(method: MethodSteps, storage: Storage, repeats: Sequence[Repeat]) -> 
                 return None
             fresh[operand] = None
     order = _with_repeats(len(method.instructions), repeats)
-    chain = (method.plan.chains or ())[0]
-    instructions, traces = chain.instructions or (), chain.stacktrace
-    if traces is not None and len(traces) == len(instructions):
-        traces = tuple(traces[k] for k in order)
-    chain = replace(chain, instructions=tuple(instructions[k] for k in order), stacktrace=traces)
-    plan = _moved(replace(method.plan, chains=(chain,)), storage, fresh)
+    plan = _moved(reordered_plan(method.plan, order), storage, fresh)
     written = (method.steps[method.first_step[r.instruction]].roles.writes[0] for r in repeats)
     return Repeated(plan, order, frozenset(written))
 
@@ -159,12 +155,9 @@ def _moved(plan: ExecutionPlan, storage: Storage, values: Iterable[int]) -> Exec
     """Gives values places that nothing else has."""
     entries, sizes = list(plan.values or ()), list(plan.non_const_buffer_sizes or ())
     for value in values:
-        memory, entry = storage.memories[value], entries[value].val
-        assert isinstance(entry, Tensor)
-        start = sizes[memory.arena] + -sizes[memory.arena] % _ALIGNMENT
-        sizes[memory.arena] = start + memory.size_bytes
-        place = AllocationDetails.at(memory.arena, start)
-        entries[value] = EValue(replace(entry, allocation_info=place))
+        memory = storage.memories[value]
+        start = place_behind(sizes, memory.arena, memory.size_bytes)
+        entries[value] = placed_at(entries[value], start)
     return replace(plan, values=tuple(entries), non_const_buffer_sizes=tuple(sizes))
 
 

@@ -19,7 +19,7 @@ from onearena.delegates.xnnpack.strip_estimate import live_bytes as live_in_call
 from onearena.delegates.xnnpack.strips import Region, Strips, cut_into_strips
 from onearena.drafts import Draft, Drafter, Regions, best_of
 from onearena.opening import called_delegates
-from onearena.peak import live_bytes, soft_peak, values_at_peak
+from onearena.peak import soft_peak, values_at_peak
 
 _COUNTS = (2, 3, 4, 6, 8, 12, 16, 24)
 _MAX_ROUNDS = 40
@@ -91,7 +91,7 @@ class _Search:
         trials = sorted(self._trials(now, regions), key=lambda trial: trial.gain_bytes)
         choices = [trial.added_to(regions) for trial in trials[:_DRAFTED]]
         choices.append(self._together(trials, regions))
-        limit = _cost_bytes(now) * _GAIN
+        limit = now.search_bytes * _GAIN
         best: tuple[Regions, Draft] | None = None
         for changed in choices:
             key = tuple(sorted(changed.items(), key=lambda item: item[0]))
@@ -101,7 +101,7 @@ class _Search:
             draft = best_of(self._maker.opened(changed))
             if draft.more_work > self._most:
                 continue
-            cost = _cost_bytes(draft)
+            cost = draft.search_bytes
             if cost < limit and draft.least_bytes <= now.least_bytes * _MOST_LOSS:
                 limit, best = cost, (changed, draft)
         return best
@@ -225,11 +225,6 @@ class _Search:
         graph = self._payloads[delegate].graph
         nodes = {node.index for node in _nodes_of(graph, first)}
         return any(node.index in nodes for node in _nodes_of(graph, second))
-
-
-def _cost_bytes(draft: Draft) -> float:
-    peak = soft_peak(live_bytes(draft.timeline))
-    return peak + draft.workspace_bytes + draft.weights_bytes
 
 
 def _peak_bytes(strips: Strips) -> float:

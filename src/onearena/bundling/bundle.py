@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from onearena.bundling.file import refuse_input, write_bundle
+from onearena.bundling.file import write_bundle
 from onearena.bundling.results import BundledMethodReport, BundleReport, NotReproducedError
 from onearena.bundling.schema import (
     BundledBool,
@@ -24,13 +24,13 @@ from onearena.errors import UsageError
 from onearena.flatbuf.data import ByteRange, ByteSource, Data
 from onearena.pte import PteFile, open_pte
 from onearena.pte.schema import ExecutionPlan, Tensor
-from onearena.pte.writer import output_path
+from onearena.pte.writer import output_path, refuse_input
 from onearena.runtime.bindings import runtime_version
 from onearena.runtime.compare import check_comparable
 from onearena.runtime.flow import method_flow
 from onearena.runtime.inputplan import InputPlan
 from onearena.runtime.jobs import DEFAULT_TIMEOUT_S, Tell, run_job
-from onearena.runtime.planning import input_files, plan_inputs
+from onearena.runtime.planning import check_runs, input_files, plan_inputs
 from onearena.runtime.recording import (
     RecordedMethod,
     RecordedTensor,
@@ -80,10 +80,7 @@ def bundle(
         RuntimeUnavailableError: no runtime is installed.
         ExecutionError: the runtime refuses a program, or crashes.
     """
-    if runs < 1:
-        raise UsageError(f"runs must be at least 1, not {runs}")
-    if seed < 0:
-        raise UsageError(f"the seed must not be negative, it is {seed}")
+    check_runs(runs, seed)
     tell = progress or (lambda _: None)
     target = output_path(output)
     with ExitStack() as stack:

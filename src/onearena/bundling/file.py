@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from onearena.bundling.schema import FILE_IDENTIFIER, VERSION, BundledProgram, BundledSuite
-from onearena.errors import FormatError, UnsupportedError, UsageError
+from onearena.errors import FormatError, UnsupportedError
 from onearena.flatbuf.data import ByteRange, ByteSource, Data
 from onearena.flatbuf.decode import decode_root
 from onearena.flatbuf.encode import encode_root
-from onearena.pte.writer import output_path, write_data
+from onearena.pte.writer import output_path, refuse_input, write_data
 
 PathLike = str | os.PathLike[str]
 
@@ -71,13 +71,3 @@ def extract(path: PathLike, output: PathLike) -> int:
         program = read_bundle(source).program
         assert program is not None
         return write_data(program, target)
-
-
-def refuse_input(target: Path, *inputs: PathLike) -> None:
-    """Nothing that is read is written over.
-
-    Raises:
-        UsageError: `target` is one of the inputs.
-    """
-    if target.exists() and any(target.samefile(path) for path in inputs if Path(path).exists()):
-        raise UsageError(f"{target}: output would overwrite its own input")

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from onearena.cli.arguments import add_inputs, add_seed, add_timeout
 from onearena.cli.output import Progress, print_json
 from onearena.errors import UsageError
 
@@ -42,22 +43,9 @@ def add_parser(subparsers: Any) -> None:
         metavar="N",
         help=f"test cases per method (default: {_DEFAULT_RUNS})",
     )
-    parser.add_argument(
-        "--input",
-        action="append",
-        metavar="FILE",
-        help="a real input: .npy, .npz or torch .pt; repeat for more (default: random numbers)",
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the random inputs (default: 0)"
-    )
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=1800.0,
-        metavar="S",
-        help="seconds each child process may take (default: %(default)g)",
-    )
+    add_inputs(parser)
+    add_seed(parser)
+    add_timeout(parser)
     parser.add_argument(
         "--extract", action="store_true", help="write the program in a bundle to a file of its own"
     )

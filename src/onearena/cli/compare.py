@@ -6,6 +6,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING
 
+from onearena.cli.arguments import add_inputs, add_seed, add_timeout
 from onearena.cli.output import Progress, print_json
 from onearena.errors import UsageError
 
@@ -30,25 +31,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--runs", type=int, default=5, metavar="N", help="runs per method (default: %(default)s)"
     )
-    parser.add_argument(
-        "--input",
-        action="append",
-        metavar="FILE",
-        help="a real input: .npy, .npz or torch .pt; repeat for more (default: random numbers)",
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the random inputs (default: 0)"
-    )
+    add_inputs(parser)
+    add_seed(parser)
     parser.add_argument(
         "--no-measure", action="store_true", help="skip extra timed runs and the workspaces"
     )
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=1800.0,
-        metavar="S",
-        help="seconds each child process may take (default: %(default)g)",
-    )
+    add_timeout(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from onearena.cli.arguments import add_inputs, add_seed
 from onearena.cli.output import Progress, print_json
 
 if TYPE_CHECKING:
@@ -23,21 +24,14 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("program", help="the .pte file to run")
     parser.add_argument("--method", metavar="NAME", help="which method (default: forward)")
-    parser.add_argument(
-        "--input",
-        action="append",
-        metavar="FILE",
-        help="a real input: .npy, .npz or torch .pt; repeat for more (default: random numbers)",
-    )
+    add_inputs(parser)
     parser.add_argument(
         "--data", action="append", default=[], metavar="FILE", help="a .ptd file with weights"
     )
     parser.add_argument(
         "--repeat", type=int, default=1, metavar="N", help="how often (default: %(default)s)"
     )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the random inputs (default: 0)"
-    )
+    add_seed(parser)
     parser.add_argument(
         "--limit", type=int, metavar="BYTES", help="what the arena may have at the most"
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
-from onearena.pte.container import Segment
+from onearena.flatbuf.data import Data
+from onearena.pte.container import PteFile, Segment
 from onearena.pte.schema import NamedData, Program
 
 _SEGMENT = 1
@@ -13,12 +15,25 @@ _SEGMENT = 1
 _ALIGNMENT = 16
 
 
+def named_data(file: PteFile, key: str) -> Data | None:
+    """What a file has under a key; None when it has nothing, or in a segment that is not there."""
+    entry = next((e for e in file.program.named_data or () if e.key == key), None)
+    if entry is None or entry.segment_index >= len(file.segments):
+        return None
+    return file.segments[entry.segment_index].data
+
+
+def segments_of_data(program: Program) -> Iterator[int]:
+    """The segments that hold named data, state and constants, as often as they are named."""
+    yield from (entry.segment_index for entry in program.named_data or ())
+    yield from (piece.segment_index for piece in program.mutable_data_segments or ())
+    if program.constant_segment is not None:
+        yield program.constant_segment.segment_index
+
+
 def segment_users(program: Program) -> Counter[int]:
     """By segment, how many parts of the program name it."""
-    users = Counter(entry.segment_index for entry in program.named_data or ())
-    users.update(piece.segment_index for piece in program.mutable_data_segments or ())
-    if program.constant_segment is not None:
-        users[program.constant_segment.segment_index] += 1
+    users = Counter(segments_of_data(program))
     for plan in program.execution_plan or ():
         for delegate in plan.delegates or ():
             if delegate.processed is not None and delegate.processed.location == _SEGMENT:

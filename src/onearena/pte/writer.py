@@ -74,6 +74,16 @@ def output_path(path: str | os.PathLike[str]) -> Path:
     return target
 
 
+def refuse_input(target: Path, *inputs: str | os.PathLike[str]) -> None:
+    """Nothing that is read is written over.
+
+    Raises:
+        UsageError: `target` is one of the inputs.
+    """
+    if target.exists() and any(target.samefile(path) for path in inputs if Path(path).exists()):
+        raise UsageError(f"{target}: output would overwrite its own input")
+
+
 def _refuse_own_input(file: PteFile, target: Path) -> None:
     if file.source.descriptor is None:
         return

@@ -14,7 +14,7 @@ from onearena.pte import PteFile, open_pte
 from onearena.runtime.flow import method_flow
 from onearena.runtime.inputplan import InputPlan
 from onearena.runtime.jobs import DEFAULT_TIMEOUT_S, Tell, run_job
-from onearena.runtime.planning import input_files, plan_inputs
+from onearena.runtime.planning import check_runs, input_files, plan_inputs
 from onearena.runtime.signature import SizeSet, select_plans, signature_of
 from onearena.runtime.workspace import WorkspaceMeasurement, measure_planned
 
@@ -144,10 +144,7 @@ def compare(
         RuntimeUnavailableError: no runtime is installed.
         ExecutionError: the runtime refuses a program, or crashes.
     """
-    if runs < 1:
-        raise UsageError(f"runs must be at least 1, not {runs}")
-    if seed < 0:
-        raise UsageError(f"the seed must not be negative, it is {seed}")
+    check_runs(runs, seed)
     paths = os.path.abspath(os.fspath(a)), os.path.abspath(os.fspath(b))  # noqa: PTH100
     with input_files(inputs) as files:
         with open_pte(a) as file_a, open_pte(b) as file_b:

@@ -20,6 +20,18 @@ from onearena.runtime.userinputs import is_path
 _MAX_CRASHES = 8
 
 
+def check_runs(runs: int, seed: int) -> None:
+    """Refuses numbers that make no sense.
+
+    Raises:
+        UsageError: no runs, or a negative seed.
+    """
+    if runs < 1:
+        raise UsageError(f"runs must be at least 1, not {runs}")
+    if seed < 0:
+        raise UsageError(f"the seed must not be negative, it is {seed}")
+
+
 def plan_inputs(
     file: PteFile,
     method: str | None,

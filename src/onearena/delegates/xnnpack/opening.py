@@ -29,6 +29,9 @@ from onearena.delegates.xnnpack.shapes import Dims, values_of_other_shape
 from onearena.delegates.xnnpack.simplify_switches import ALL_SIMPLIFICATIONS, Simplifications
 from onearena.delegates.xnnpack.strips import Piece, Region, Strips, cut_into_strips
 
+Prepared = tuple[Graph, Normalisation]
+"""A payload as it is opened, and how it was normalised."""
+
 
 @dataclass(frozen=True)
 class OpenedPayload:
@@ -63,6 +66,7 @@ def open_payload(
     switches: Simplifications = ALL_SIMPLIFICATIONS,
     is_static: bool = False,
     joins: PayloadJoins | None = None,
+    prepared: Prepared | str | None = None,
 ) -> OpenedPayload | str:
     """Opens every value that can be opened; returns the reason when none may be.
 
@@ -71,15 +75,16 @@ def open_payload(
             storage order. Values that would get another shape than declared stay internal.
         regions: what to run in strips, in values of the normalised payload.
         joins: what may lie inside other values; None for nothing but strips.
+        prepared: what :func:`prepare_payload` made of it, when that is known already.
 
     Raises:
         FormatError: the graph contradicts itself.
     """
-    graph = index_graph(source, what)
-    reason = closed_reason(graph) or _bad_externals(graph)
-    if reason is not None:
-        return reason
-    split, changes = prepare(graph, what, switches, is_static)
+    if prepared is None:
+        prepared = prepare_payload(index_graph(source, what), what, switches, is_static)
+    if isinstance(prepared, str):
+        return prepared
+    split, changes = prepared
     strips = cut_into_strips(split, regions, what)
     if strips is None:
         return "it cannot be run in these strips"
@@ -119,12 +124,24 @@ def open_payload(
     )
 
 
+def prepare_payload(
+    graph: Graph, what: str, switches: Simplifications, is_static: bool
+) -> Prepared | str:
+    """A payload as :func:`prepare` gives it; the reason when nothing inside it may be opened.
+
+    Raises:
+        FormatError: the graph contradicts itself.
+    """
+    reason = closed_reason(graph) or _bad_externals(graph)
+    return reason if reason is not None else prepare(graph, what, switches, is_static)
+
+
 def prepare(
     graph: Graph,
     what: str,
     switches: Simplifications = ALL_SIMPLIFICATIONS,
     is_static: bool = False,
-) -> tuple[Graph, Normalisation]:
+) -> Prepared:
     """A payload as it is opened, and how it was normalised.
 
     Raises:
