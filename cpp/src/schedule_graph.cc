@@ -1,16 +1,13 @@
 #include "schedule_graph.h"
 
 #include <algorithm>
-#include <array>
+#include <map>
+#include <utility>
 
 #include "schedule_check.h"
 
 namespace onearena::internal {
 namespace {
-
-// Operations have one output, or few: what takes part in more overlays of one step than this is
-// left alone.
-constexpr size_t kMaxOverlays = 4;
 
 void sort_unique(std::vector<int32_t>* list) {
   std::sort(list->begin(), list->end());
@@ -65,12 +62,26 @@ void ScheduleGraph::add_operations(const ScheduleProblem& problem, bool backward
     };
     auto& overlays = made.overlays;
     overlays.erase(std::remove_if(overlays.begin(), overlays.end(), is_impossible), overlays.end());
+    find_contested(&overlays);
     for (const Touch& touch : made.touches) {
       position[touch.memory] = -1;
       memories_[touch.memory].users.push_back(op);
     }
     if (made.block >= 0) ++block_sizes_[made.block];
     operations_.push_back(std::move(made));
+  }
+}
+
+// Overlays of one step that name the same memory: only one of them comes true.
+void ScheduleGraph::find_contested(std::vector<Overlay>* overlays) {
+  std::map<std::pair<int32_t, int32_t>, int32_t> uses;
+  for (const Overlay& overlay : *overlays) {
+    ++uses[{overlay.step, overlay.dying}];
+    ++uses[{overlay.step, overlay.born}];
+  }
+  for (Overlay& overlay : *overlays) {
+    overlay.is_contested =
+        uses[{overlay.step, overlay.dying}] > 1 || uses[{overlay.step, overlay.born}] > 1;
   }
 }
 
@@ -127,17 +138,16 @@ bool ScheduleGraph::dies(const Word* done, int32_t memory, int32_t op) const {
 
 int64_t ScheduleGraph::saved(const Word* done, int32_t op, int32_t step) const {
   int64_t result = 0;
-  std::array<int32_t, 2 * kMaxOverlays> used{};
-  size_t count = 0;
-  const auto is_used = [&](int32_t memory) {
-    return std::find(used.begin(), used.begin() + count, memory) != used.begin() + count;
+  thread_local std::vector<int32_t> used;  // kept: this is called for every state of the search
+  used.clear();
+  const auto is_used = [](int32_t memory) {
+    return std::find(used.begin(), used.end(), memory) != used.end();
   };
   for (const Overlay& overlay : operations_[op].overlays) {
-    if (overlay.step != step || count == used.size()) continue;
-    if (is_used(overlay.dying) || is_used(overlay.born)) continue;
+    if (overlay.step != step) continue;
+    if (overlay.is_contested && (is_used(overlay.dying) || is_used(overlay.born))) continue;
     if (!dies(done, overlay.dying, op) || is_born(done, overlay.born)) continue;
-    used[count++] = overlay.dying;
-    used[count++] = overlay.born;
+    if (overlay.is_contested) used.insert(used.end(), {overlay.dying, overlay.born});
     result += memories_[overlay.born].size;
   }
   return result;

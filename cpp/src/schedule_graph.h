@@ -60,6 +60,7 @@ class ScheduleGraph {
   };
   struct Overlay {
     int32_t step, dying, born;
+    bool is_contested = false;  // another one of its step names one of its memories
   };
   struct Operation {
     int32_t block = -1, steps = 1;
@@ -74,6 +75,7 @@ class ScheduleGraph {
   };
 
   void add_operations(const ScheduleProblem& problem, bool backwards);
+  static void find_contested(std::vector<Overlay>* overlays);
   void add_dependences(const ScheduleProblem& problem, bool backwards);
   void add_gates();
   bool is_born(const Word* done, int32_t memory) const;

@@ -7,7 +7,7 @@ kernels with effects of their own, strips within their call) keeps its order.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -164,7 +164,16 @@ class _Model:
         values = [v for v in storage.memories if v not in self._fixed and v not in self._scratch]
         families = copy_families(self._method, storage, self._in_place)
         parts = [part for step in self._method.steps for part in self._parts(step)]
-        return address_spaces(storage, values, families, parts)
+        pairs = [pair for step in self._method.steps for pair in self._in_place_pairs(step)]
+        return address_spaces(storage, values, families, parts, pairs)
+
+    def _in_place_pairs(self, step: Step) -> Iterator[tuple[int, int]]:
+        """(operand, output) of a step that may write the one over the other."""
+        found = in_place_at(self._method, step, self._in_place)
+        output, operands = found or (0, ())
+        for operand in operands:
+            if comparable(self._storage, operand, output):
+                yield operand, output
 
     @cached_property
     def _whole_only(self) -> frozenset[int]:
@@ -231,16 +240,20 @@ class _Model:
         return ScheduledMemory(size if is_used or (first and last) else 0, first, last)
 
     def _step(self, position: int, touched: set[int]) -> ScheduledStep:
-        found = in_place_at(self._method, self._method.steps[position], self._in_place)
-        overlays: list[tuple[int, int]] = []
-        if found is not None:
-            output = list(self._atoms(found[0]))
-            for operand in found[1]:
-                atoms = list(self._atoms(operand))
-                single = len(atoms) == len(output) == 1 and atoms != output
-                if single and comparable(self._storage, operand, found[0]):
-                    overlays.append((atoms[0], output[0]))
-        return ScheduledStep(tuple(sorted(touched)), tuple(dict.fromkeys(overlays)))
+        """Atoms of which too little is known are born one step later: no bound is too high."""
+        overlays: dict[tuple[int, int], None] = {}
+        sizes = self._spaces.atom_bytes
+        for operand, output in self._in_place_pairs(self._method.steps[position]):
+            over, made = list(self._atoms(operand)), list(self._atoms(output))
+            if [sizes[a] for a in over] == [sizes[a] for a in made]:
+                pairs = zip(over, made, strict=True)
+                overlays |= dict.fromkeys(p for p in pairs if touched.issuperset(p))
+            else:  # there would be too many cuts
+                touched = touched - set(made)
+        uses = Counter(over for over, _ in overlays)
+        touched = touched - {made for over, made in overlays if uses[over] > 1}
+        kept = (p for p in overlays if p[0] != p[1] and touched.issuperset(p))
+        return ScheduledStep(tuple(sorted(touched)), tuple(kept))
 
     def _private(self, unit: Unit) -> list[int]:
         """Bytes of scratch and of the temp region: alive while the operation runs."""

@@ -2,7 +2,9 @@
 
 Values that keep their distance (views, in-place kernels), and copies that may lie where the
 original lies, have one address space. It is cut where one of them begins or ends, and where a part
-of a value does that is read or written in strips; so rows of a value are alive on their own.
+of a value does that is read or written in strips; so rows of a value are alive on their own. An
+operand and what may be written over it are cut at the same places, so that each atom of the one
+may take the place of an atom of the other.
 """
 
 from __future__ import annotations
@@ -10,9 +12,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 from onearena.timeline.storage import Storage
+
+_CUTS_LIMIT = 1 << 16
+"""Of all spaces: pairs of values in two spaces at two distances could go on cutting each other."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,7 @@ def address_spaces(
     values: Iterable[int],
     families: Iterable[Sequence[int]],
     parts: Iterable[tuple[int, int, int]],
+    pairs: Iterable[tuple[int, int]] = (),
 ) -> Spaces:
     """Puts values into address spaces.
 
@@ -53,6 +59,8 @@ def address_spaces(
         values: those that may move, with their mates.
         families: copies that may have one address.
         parts: (value, first byte, end) of what is touched on its own.
+        pairs: two values of one size that may lie at one address; cut at the same places, as long
+            as there are not very many cuts.
     """
     place = {value: (value, 0) for value in values}
     members = {value: [value] for value in place}
@@ -72,6 +80,7 @@ def address_spaces(
         if value in place:
             space, delta = place[value]
             edges[space].update((delta + start, delta + end))
+    _cut_alike(storage, place, edges, pairs)
     cuts = {space: sorted(found) for space, found in edges.items()}
     first_atom: dict[int, int] = {}
     atom_bytes: list[int] = []
@@ -79,6 +88,30 @@ def address_spaces(
         first_atom[space] = len(atom_bytes)
         atom_bytes += [end - start for start, end in pairwise(found)]
     return Spaces(place, cuts, first_atom, atom_bytes)
+
+
+def _cut_alike(
+    storage: Storage,
+    place: Mapping[int, tuple[int, int]],
+    edges: Mapping[int, set[int]],
+    pairs: Iterable[tuple[int, int]],
+) -> None:
+    """Cuts both values of every pair where one of them is cut."""
+    mates: dict[int, list[tuple[int, int, int, int]]] = {space: [] for space in edges}
+    for pair in pairs:
+        if all(value in place for value in pair) and place[pair[0]][0] != place[pair[1]][0]:
+            size = storage.memories[pair[0]].size_bytes
+            for (space, delta), (other, shift) in permutations([place[v] for v in pair]):
+                mates[space].append((delta, delta + size, other, shift - delta))
+    new = [(space, cut) for space, found in edges.items() for cut in sorted(found)]
+    room = max(_CUTS_LIMIT - len(new), 0)
+    while new and room:
+        space, cut = new.pop()
+        for start, end, other, shift in mates[space]:
+            if start < cut < end and cut + shift not in edges[other]:
+                edges[other].add(cut + shift)
+                new.append((other, cut + shift))
+                room -= 1
 
 
 def _join(
