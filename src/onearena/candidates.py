@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from onearena.apply import XNNPACK_TAIL_BYTES, place_values
+from onearena.arena_base import with_lead
 from onearena.delegates.ethosu.payload import ETHOSU_BACKEND
 from onearena.drafts import Draft, Drafter, best_of
 from onearena.errors import InfeasibleError, PlanError, UsageError, VerificationError
@@ -248,6 +249,7 @@ def solve(method: AnalysedMethod, draft: Draft, options: Options) -> Candidate:
     faults = verify_plan(timeline.problem, solution)
     if faults:
         raise VerificationError(f"{timeline.method.what}: the plan is not valid: {faults[0]}")
+    solution = with_lead(solution, timeline, options)
     tail, pieces = _tail_bytes(method.plan), draft.opened.pieces
     plan = place_values(draft.opened.plan, timeline, solution, tail, pieces)
     return Candidate(draft, plan, solution, Footprint(arena_bytes(plan), draft.workspace_bytes))

@@ -115,6 +115,8 @@ def planned_report(
     order_bound = best.draft.order_bound_bytes
     if order_bound is None:
         order_bound = order_bound_bytes(timeline)
+    if order_bound is not None:
+        order_bound += solution.lead_bytes
     exported = method.exported.moved(best.draft.order) if method.exported else None
     report = replace(
         before,

@@ -9,6 +9,9 @@ from enum import StrEnum
 from onearena.errors import UsageError
 from onearena.memory_map import MemoryMap
 
+ARENA_BASES = (0, 16, 32, 48)
+"""Arenas begin at multiples of 16 bytes: ExecuTorch's own plans take that for granted."""
+
 
 class Pointers(StrEnum):
     """Whether opened calls make their tables of pointers to pixels in each run, in scratch, or
@@ -48,6 +51,10 @@ class Options:
         measure_latency: run the result beside the original on the installed ExecuTorch; what
             makes it slower than `max_latency`, or changes a bit, is undone. Takes seconds, and
             not on every machine it ends alike. Not with a target or a memory map.
+        arena_base: what an arena's address is where the program will run, modulo 64: 0, 16, 32
+            or 48. None: 16 for arenas of 128 KiB and more, as glibc's malloc has it, and 0
+            else. A wrong one costs some time, nothing more. Without a meaning for
+            microcontrollers and memory maps.
     """
 
     open_delegates: bool = True
@@ -63,6 +70,7 @@ class Options:
     transient_indirection: Pointers = Pointers.AUTO
     max_latency: float = 1.02
     measure_latency: bool = False
+    arena_base: int | None = None
 
 
 def check_options(options: Options) -> None:
@@ -78,5 +86,7 @@ def check_options(options: Options) -> None:
         raise UsageError(
             f"transient_indirection must be of {names}, it is {options.transient_indirection!r}"
         )
+    if options.arena_base not in (None, *ARENA_BASES):
+        raise UsageError(f"arena_base must be of {ARENA_BASES}, it is {options.arena_base!r}")
     if options.measure_latency and (options.target or options.memory_map):
         raise UsageError("latency cannot be measured for a target or a memory map")

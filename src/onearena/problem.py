@@ -121,6 +121,8 @@ class Plan:
         optimal: whether it is proven that no plan of this problem is better.
         arenas: by buffer id, the arena; empty when every buffer lies in its own `arena`.
         joint_bound_bytes: no plan needs less in all arenas together; 0 where that is not known.
+        lead_bytes: kept free in front of all arenas together, for the sake of addresses; counted
+            in heights and bounds.
     """
 
     offsets: tuple[int, ...]
@@ -130,6 +132,7 @@ class Plan:
     optimal: bool = False
     arenas: tuple[int, ...] = ()
     joint_bound_bytes: int = 0
+    lead_bytes: int = 0
 
     @property
     def total_bytes(self) -> int:

@@ -12,7 +12,7 @@ from executorch.exir.memory_planning import MemoryPlanningAlgorithmSuite, greedy
 from executorch.exir.passes import MemoryPlanningPass
 
 from onearena.memory_map import MemoryMap, parse_memory_map
-from onearena.options import Options, Pointers
+from onearena.options import ARENA_BASES, Options, Pointers
 from tests.cases.random_graphs import Graph, Step, draw_graph
 from tests.cases.random_operations import Shape
 from tests.cases.running import Call, random_calls
@@ -128,6 +128,7 @@ def draw_options(rng: random.Random) -> Options:
         max_latency=rng.choice([1.0, 1.02, 1.02, 1.2, 2.0]),
         join_in_place=rng.random() < 0.7,
         rematerialise=rng.random() < 0.7,
+        arena_base=rng.choice([None, None, *ARENA_BASES]),
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from onearena.cli.arguments import add_time_limit
 from onearena.cli.output import Progress, print_json
 from onearena.errors import ExecutionError, RuntimeUnavailableError
-from onearena.options import Options, Pointers
+from onearena.options import ARENA_BASES, Options, Pointers
 
 if TYPE_CHECKING:
     from onearena.results import ProgramReport
@@ -95,6 +95,13 @@ def add_parser(subparsers: Any) -> None:
         "first, such as dtcm:64K:1,sram:512K:2: plan into these memories, what is accessed most "
         "into the fastest",
     )
+    parser.add_argument(
+        "--arena-base",
+        type=int,
+        choices=ARENA_BASES,
+        help="address of an arena on the target, modulo 64, so that large tensors begin at cache "
+        "lines (default: 16 for arenas of 128 KiB and more, what glibc's malloc gives; else 0)",
+    )
     add_time_limit(parser, Options.time_limit_s)
     parser.add_argument(
         "--report", metavar="HTML", help="also write a report of the memory before and after"
@@ -127,6 +134,7 @@ def run(args: argparse.Namespace) -> int:
         transient_indirection=Pointers(args.transient_indirection),
         max_latency=Options.max_latency if args.max_latency is None else args.max_latency,
         measure_latency=bool(args.measure_latency),
+        arena_base=args.arena_base,
     )
     try:
         page = _page(args)

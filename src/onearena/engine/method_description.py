@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+from onearena.arena_base import leads_in
 from onearena.delegates.xnnpack.graph import Graph
 from onearena.engine.analysis_description import write_analysis
 from onearena.engine.binary import NONE_32, NONE_64, BinaryWriter
@@ -147,16 +148,17 @@ class _Method:
         self._every_workspace = every_workspace
         self._plan, self._state, self._number = method.plan, state, number
         self._what = method_label(file, method.plan)
+        self._leads = leads_in(method.plan)
 
     def write(self) -> None:
         out, plan = self._out, self._plan
         out.text(plan.name)
         sizes = plan.non_const_buffer_sizes or ()
         out.u32(len(sizes))
-        for size in sizes:
+        for arena, size in enumerate(sizes):
             if size < 0:
                 raise AnalysisError(f"{self._what}: an arena of {size} bytes")
-            out.u64(size)
+            out.u64(max(size - self._leads.get(arena, 0), 0))
         out.u64(self._method.workspace_bytes if self._every_workspace else 0)
         values = plan.values or ()
         out.u32(len(values))
@@ -251,7 +253,8 @@ class _Method:
         initial = NONE_64
         if tensor.data_buffer_idx > 0:
             initial = initial_range(self._file, tensor, size_bytes, what).offset
-        out.packed("IQIQQ", info.memory_id, info.offset, block, delta, initial)
+        offset = max(info.offset - self._leads.get(info.memory_id, 0), 0)  # 0 of an empty tensor
+        out.packed("IQIQQ", info.memory_id, offset, block, delta, initial)
 
     # -- the rest -------------------------------------------------------------------------
 
