@@ -17,6 +17,7 @@ from onearena.options import ARENA_BASES, Options
 from onearena.problem import Plan
 from onearena.pte.schema import ExecutionPlan, Tensor
 from onearena.pte.tensors import tensor_bytes
+from onearena.record import Record
 from onearena.timeline.build import LARGE_ALIGNMENT, Timeline, large_alignment
 
 MALLOC_BASE = 16
@@ -61,6 +62,13 @@ def leads_in(plan: ExecutionPlan) -> dict[int, int]:
             info = tensor.allocation_info
             first[info.memory_id] = min(info.offset, first.get(info.memory_id, info.offset))
     return {arena: offset for arena, offset in first.items() if offset in ARENA_BASES}
+
+
+def leads_of(plan: ExecutionPlan, record: Record | None) -> dict[int, int]:
+    """By arena of a method, what :func:`with_lead` kept free; nothing where it was not planned by
+    us."""
+    known = record is not None and (plan.name or "") in record.methods
+    return leads_in(plan) if known else {}
 
 
 def _leads(solution: Plan, timeline: Timeline, options: Options) -> dict[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from onearena.arena_base import leads_of
 from onearena.candidates import Candidate, pinned_notes
 from onearena.latency_guard import Choice
 from onearena.opening import delegate_calls
@@ -29,7 +30,10 @@ def inspect_method(
         target: what it will run on, when that is known.
     """
     report = _as_it_stands(method, record, target)
-    return _with_order_bound(report, order_bound_bytes(method.timeline))
+    bound = order_bound_bytes(method.timeline)
+    if bound is not None:
+        bound += sum(leads_of(method.plan, record).values())
+    return _with_order_bound(report, bound)
 
 
 def _with_order_bound(report: MethodReport, bound: int | None) -> MethodReport:
@@ -46,7 +50,7 @@ def _as_it_stands(
     timeline = method.timeline
     arena = arena_bytes(method.plan)
     sizes = dict(enumerate(method.plan.non_const_buffer_sizes or ()))
-    bound = sum(proven_bounds(timeline.problem, sizes).values())
+    bound = sum(proven_bounds(timeline.problem, sizes, leads_of(method.plan, record)).values())
     entry = record.methods.get(method.plan.name or "") if record else None
     inner = inner_values(method.steps, entry.opened if entry else None)
     calls = delegate_calls(method.plan)

@@ -12,7 +12,9 @@ from onearena.problem import Problem
 TIME_LIMIT_S = 0.25
 
 
-def proven_bounds(problem: Problem, sizes: Mapping[int, int]) -> dict[int, int]:
+def proven_bounds(
+    problem: Problem, sizes: Mapping[int, int], leads: Mapping[int, int]
+) -> dict[int, int]:
     """By arena, a size in bytes that no plan of the problem undercuts.
 
     The largest number of bytes alive is one; where operators may work in place it counts as if
@@ -20,14 +22,13 @@ def proven_bounds(problem: Problem, sizes: Mapping[int, int]) -> dict[int, int]:
 
     Args:
         sizes: by arena, its size in the file.
+        leads: by arena, bytes in front of it that are to stay free; they count.
     """
     bounds = {arena: lower_bound_bytes(problem, arena) for arena in problem.arenas}
-    if all(sizes.get(arena, 0) <= bound for arena, bound in bounds.items()):
-        return bounds
-    try:
-        found = plan_problem(problem, time_limit_s=TIME_LIMIT_S)
-    except PlanError:
-        return bounds  # the file's own plan may break a rule of ours
-    return {
-        arena: max(bound, found.lower_bound_bytes.get(arena, 0)) for arena, bound in bounds.items()
-    }
+    if any(sizes.get(arena, 0) > bound + leads.get(arena, 0) for arena, bound in bounds.items()):
+        try:
+            found = plan_problem(problem, time_limit_s=TIME_LIMIT_S).lower_bound_bytes
+        except PlanError:
+            found = {}  # the file's own plan may break a rule of ours
+        bounds = {arena: max(bound, found.get(arena, 0)) for arena, bound in bounds.items()}
+    return {arena: bound + leads.get(arena, 0) for arena, bound in bounds.items()}

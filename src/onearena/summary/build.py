@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
+from onearena.arena_base import leads_of
 from onearena.flatbuf.data import data_size
 from onearena.program import AnalysedMethod, analyse_method, inner_values
 from onearena.proving import proven_bounds
@@ -90,7 +91,7 @@ def summarize_method(file: PteFile, method: AnalysedMethod, record: Record | Non
     tensors, blocks = _tensors_and_blocks(timeline, inner)
     delegates = delegate_summaries(file, method, inner)
     steps = tuple(_step(method, number, step) for number, step in enumerate(timeline.method.steps))
-    arenas = _arenas(timeline, blocks, method.temp)
+    arenas = _arenas(timeline, blocks, method.temp, leads_of(method.plan, record))
     return MethodSummary(
         name=name,
         steps=steps,
@@ -263,7 +264,10 @@ def value_name(method: MethodSteps, value: int) -> str:
 
 
 def _arenas(
-    timeline: Timeline, blocks: tuple[Block, ...], temp: TempRecord | None
+    timeline: Timeline,
+    blocks: tuple[Block, ...],
+    temp: TempRecord | None,
+    leads: Mapping[int, int],
 ) -> tuple[ArenaSummary, ...]:
     method = timeline.method
     pieces = [(block.arena, piece) for block in blocks for piece in block.rectangles]
@@ -271,7 +275,7 @@ def _arenas(
     live = live_bytes(pieces, len(method.steps))
     nothing = (0,) * len(method.steps)
     sizes = dict(enumerate(method.plan.non_const_buffer_sizes or ()))
-    bounds = proven_bounds(timeline.problem, sizes)
+    bounds = proven_bounds(timeline.problem, sizes, leads)
     found = []
     for memory_id, size in sizes.items():
         if memory_id == 0:
