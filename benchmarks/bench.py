@@ -26,7 +26,7 @@ from .ablation import ablation
 from .environments import ROOT, BenchmarkError, Environment, run
 from .goals import Goal, check
 from .optimizing import optimize
-from .records import Row
+from .records import Row, read_row
 from .tables import render
 from .zoo.entries import ZOO, ZooEntry, entry
 
@@ -146,19 +146,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench = _bench(options)
     if options.programs is None:
         export(bench.stock, bench.programs)
-    rows = bench.rows()
+    rows = [*_kept(options, bench), *bench.rows()]
+    rows.sort(key=lambda row: [program.name for program in ZOO].index(row.name))
     goals = check(rows, bench.versions)
     page = render(rows, bench.versions, goals, about(bench))
     write(options.out, page, rows, goals)  # an hour's work is safe, whatever the rest does
     if options.passes:
-        page += f"\n## What each pass brings\n\n{_passes(bench)}\n"
+        page += f"\n## What each pass brings\n\n{_passes(bench, rows)}\n"
         write(options.out, page, rows, goals)
     print(f"\n{page}")
-    return 0 if all(goal.is_met for goal in goals) and len(rows) == len(bench.programs) else 1
+    is_whole = {row.name for row in rows} >= {program.name for program in bench.programs}
+    return 0 if all(goal.is_met for goal in goals) and is_whole else 1
 
 
-def _passes(bench: Bench) -> str:
-    paths = (bench.stock / f"{program.name}.pte" for program in bench.programs)
+def _kept(options: argparse.Namespace, bench: Bench) -> list[Row]:
+    """With --again, the rows of programs that are not measured now."""
+    if not options.again:
+        return []
+    content = json.loads((options.out / "results.json").read_text(encoding="utf-8"))
+    rows = [read_row(row) for row in content["programs"]]
+    measured = {program.name for program in bench.programs}
+    return [
+        row for row in rows if row.name not in measured and set(row.trials) == {*bench.versions}
+    ]
+
+
+def _passes(bench: Bench, rows: Sequence[Row]) -> str:
+    paths = (bench.stock / f"{row.name}.pte" for row in rows)
     print("planning with and without each pass", flush=True)
     return ablation([path for path in paths if path.exists()])
 
@@ -196,6 +210,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks", metavar="DIR")
     parser.add_argument(
         "--no-passes", dest="passes", action="store_false", help="leave out what each pass brings"
+    )
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="keep what --out has of the programs that are not named",
     )
     parser.add_argument("--quick", action="store_true", help="time less, for a first impression")
     options = parser.parse_args(arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .ratios import Median
 
@@ -114,3 +115,24 @@ class Row:
     @property
     def _sides(self) -> tuple[Side, Side]:
         return self.optimization.before, self.optimization.after
+
+
+def read_row(row: Mapping[str, Any]) -> Row:
+    """A row as `dataclasses.asdict` made it, read back from JSON."""
+    done = row["optimization"]
+    before, after = (_read_side(done[side]) for side in ("before", "after"))
+    notes = tuple(done["notes"])
+    optimization = Optimization(**{**done, "before": before, "after": after, "notes": notes})
+    trials = {version: _read_trial(trial) for version, trial in row["trials"].items()}
+    return Row(row["name"], row["description"], optimization, trials)
+
+
+def _read_side(side: Mapping[str, Any]) -> Side:
+    predictions = {version: Prediction(**found) for version, found in side["predictions"].items()}
+    return Side(side["file"], side["arena"], predictions)
+
+
+def _read_trial(trial: Mapping[str, Any]) -> Trial:
+    pairs = {name: tuple(trial[name]) for name in ("workspaces", "heap_growth", "seconds")}
+    medians = {name: Median(**trial[name]) for name in ("latency", "cpu")}
+    return Trial(**{**trial, **pairs, **medians})

@@ -72,6 +72,27 @@ def dynamic() -> bytes:
     return _lower({"forward": (_network(0), inputs, ({2: height, 3: width},))})
 
 
+def skipping() -> bytes:
+    """Half the size and back, joined with what went in: sizes must be even."""
+    import torch
+    from torch import nn
+
+    class Skipping(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(6, 4, 1)
+
+        def forward(self, x: Any) -> Any:
+            small = nn.functional.max_pool2d(x, 2)
+            back = nn.functional.interpolate(small, scale_factor=2.0, mode="nearest")
+            return self.conv(torch.cat([x, back], 1))
+
+    torch.manual_seed(0)
+    half = torch.export.Dim("half", min=2, max=32)
+    inputs = (torch.zeros(1, 3, 32, 32),)
+    return _lower({"forward": (Skipping(), inputs, ({2: 2 * half},))})
+
+
 def lookup() -> bytes:
     """int64 and int32 indices, also through a copy and an elided view; a mask; a gather."""
     import torch
@@ -152,6 +173,7 @@ EXPORTS: dict[str, Callable[[], bytes]] = {
     "network_other_weights": lambda: network(1),
     "chain": chain,
     "dynamic": dynamic,
+    "skipping": skipping,
     "lookup": lookup,
     "cache": cache,
     "cache_other": lambda: cache(0.5),

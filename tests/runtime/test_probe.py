@@ -53,9 +53,28 @@ def test_sizes_that_read_what_was_left_behind_are_refused(program: Program, tmp_
     with open_pte(path) as file, Session(path) as session:
         facts = MethodFacts.of(file, (file.program.execution_plan or ())[0])
         ledger = _Ledger({}, str(tmp_path / "ledger"))
-        prober = _Prober(session, facts, 0, ledger, Desk(tmp_path))
+        prober = _Prober(session, facts, 0, ledger, Desk(tmp_path), lambda _: "")
         assert prober._suits(((1, 3, 32, 32),)) == ""
         assert prober._suits(((1, 2, 32, 32),)) != ""
+
+
+def test_sizes_at_which_operators_do_not_fit_together_are_not_even_tried(
+    program: Program, tmp_path: Path
+) -> None:
+    """ExecuTorch 1.4 joins tensors of 10 and of 11 rows, and writes past the end of the result."""
+    from onearena.runtime.probe import _Ledger, _Prober, _refuses
+
+    path = program("skipping")
+    with open_pte(path) as file, Session(path) as session:
+        plan = (file.program.execution_plan or ())[0]
+        refuses = _refuses(file, plan)
+        assert refuses(((1, 3, 10, 32),)) == ""
+        assert "cannot join 1x3x11x32, 1x3x10x32 along dimension 1" in refuses(((1, 3, 11, 32),))
+        facts = MethodFacts.of(file, plan)
+        ledger = _Ledger({}, str(tmp_path / "ledger"))
+        prober = _Prober(session, facts, 0, ledger, Desk(tmp_path), refuses)
+        assert prober._suits(((1, 3, 10, 32),)) == ""
+        assert "cannot join" in prober._suits(((1, 3, 11, 32),))
 
 
 def test_integers_that_the_program_refuses_give_way(program: Program, tmp_path: Path) -> None:

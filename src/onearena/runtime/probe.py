@@ -8,8 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from onearena.errors import ExecutionError, OnearenaError
-from onearena.pte import open_pte
+from onearena.errors import ExecutionError, OnearenaError, UsageError
+from onearena.program import analyse_method
+from onearena.pte import PteFile, open_pte
+from onearena.pte.schema import ExecutionPlan
 from onearena.runtime.bits import compare_outputs
 from onearena.runtime.inputplan import InputPlan, InputSource, MethodFacts
 from onearena.runtime.inputs import Strategy
@@ -17,6 +19,7 @@ from onearena.runtime.session import Session
 from onearena.runtime.signature import SizeSet, select_plans
 from onearena.runtime.sizes import size_groups
 from onearena.runtime.worker import Desk
+from onearena.shapes.live import live_sizes
 
 MAX_SIZES = 5
 """Size sets per method, the bound included."""
@@ -35,10 +38,32 @@ def probe_job(job: dict[str, Any], desk: Desk) -> dict[str, Any]:
     plans = []
     with open_pte(job["path"]) as file, Session(job["path"], desk.log("a")) as session:
         for name in job["methods"]:
-            facts = MethodFacts.of(file, select_plans(file.program, name, file.path)[0])
-            prober = _Prober(session, facts, job["seed"], ledger, desk)
+            plan = select_plans(file.program, name, file.path)[0]
+            facts = MethodFacts.of(file, plan)
+            prober = _Prober(session, facts, job["seed"], ledger, desk, _refuses(file, plan))
             plans.append(prober.input_plan().to_json())
     return {"plans": plans}
+
+
+def _refuses(file: PteFile, plan: ExecutionPlan) -> Callable[[SizeSet], str]:
+    """Tells why operators of a method cannot work at some sizes; "" when nothing is known against
+    them.
+
+    Up to version 1.4 the runtime does not look whether shapes inside a delegate fit together.
+    """
+    try:
+        method = analyse_method(file, plan)
+    except OnearenaError:
+        return lambda _: ""
+
+    def refusal(sizes: SizeSet) -> str:
+        try:
+            live_sizes(method, {k: dims for k, dims in enumerate(sizes) if dims is not None})
+        except UsageError as error:
+            return str(error)
+        return ""
+
+    return refusal
 
 
 class _Ledger:
@@ -62,9 +87,16 @@ class _Ledger:
 
 class _Prober:
     def __init__(
-        self, session: Session, facts: MethodFacts, seed: int, ledger: _Ledger, desk: Desk
+        self,
+        session: Session,
+        facts: MethodFacts,
+        seed: int,
+        ledger: _Ledger,
+        desk: Desk,
+        refuses: Callable[[SizeSet], str],
     ) -> None:
         self._session, self._facts, self._ledger, self._desk = session, facts, ledger, desk
+        self._refuses = refuses
         self._plan = facts.default_plan(seed)
 
     def input_plan(self) -> InputPlan:
@@ -126,6 +158,9 @@ class _Prober:
         an earlier run left behind. Then the two outputs differ, and comparing two programs at
         these sizes would mean nothing. State makes them differ too: there, running is enough.
         """
+        refusal = self._refuses(sizes)
+        if refusal:
+            return refusal
         full = InputSource(self._facts, self._plan)
         small = InputSource(self._facts, replace(self._plan, sizes=(sizes,)))
         outputs = []
