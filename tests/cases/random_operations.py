@@ -47,6 +47,14 @@ def _image(rng: random.Random, shape: Shape) -> Params | None:
     return () if len(shape) == 4 and min(shape[2:]) >= 2 else None
 
 
+def _enlarged(rng: random.Random, shape: Shape) -> Params | None:
+    """How often, and whether corners are aligned."""
+    if _image(rng, shape) is None:
+        return None
+    factor = rng.choice([2, 2, 3, 4] if shape[2] * shape[3] <= 64 else [2])
+    return factor, rng.random() < 0.15
+
+
 def _conv(rng: random.Random, shape: Shape) -> Params | None:
     if len(shape) != 4 or min(shape[2:]) < 4:
         return None
@@ -337,8 +345,10 @@ OPERATIONS: dict[str, Operation] = {
     "permute": Operation(_permutation, lambda f, p, x: x.permute(p)),
     "view": Operation(_new_shape, lambda f, p, x: x.reshape(p), sized=True),
     "up": Operation(
-        _image,
-        lambda f, p, x: functional.interpolate(x, scale_factor=2, mode="bilinear"),
+        _enlarged,
+        lambda f, p, x: functional.interpolate(
+            x, scale_factor=p[0], mode="bilinear", align_corners=p[1]
+        ),
         int8=False,
     ),
     # what gets smaller

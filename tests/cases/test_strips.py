@@ -22,11 +22,11 @@ from onearena.pte.reader import open_pte
 from onearena.pte.schema import AllocationDetails, EValue, ExecutionPlan, Tensor
 from onearena.pte.writer import write_pte
 from onearena.record import KEY, read_record
-from tests.cases.checking import check
+from tests.cases.checking import check, optimize_and_verify
 from tests.cases.conftest import Program
 from tests.cases.editing import edited
 from tests.cases.lowering import Module, lower
-from tests.cases.running import difference, play, random_calls
+from tests.cases.running import difference, forward, play, random_calls
 
 IMAGE = (torch.zeros(1, 3, 48, 40),)
 
@@ -62,6 +62,47 @@ def test_a_wide_activation_is_never_whole(stock: Path, tmp_path: Path) -> None:
     assert without.after is not None
     assert without.after.total_bytes > whole
     assert not any("strips" in note for note in without.notes)
+
+
+class _Enlarging(Module):
+    """Three images of two sizes, enlarged and joined: what is joined is what is large."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.small = nn.Conv2d(3, 16, 3, stride=4, padding=1)
+        self.middle = nn.Conv2d(3, 16, 3, stride=2, padding=1)
+        self.last = nn.Conv2d(48, 2, 3, padding=1)
+
+    def forward(self, image: Any) -> Any:
+        small, half = self.small(image), self.middle(image)
+        again = torch.nn.functional.interpolate(small, scale_factor=2, mode="bilinear")
+        parts = [
+            torch.nn.functional.interpolate(part, scale_factor=factor, mode="bilinear")
+            for part, factor in ((small, 4), (half, 2), (again + half, 2))
+        ]
+        return self.last(torch.cat(parts, 1))
+
+
+def test_images_are_enlarged_in_strips(program: Program, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    path = program(lambda: lower(_Enlarging(), IMAGE))
+    calls = random_calls(*IMAGE)
+    # what a row is not made of must not reach it, not even multiplied by nothing
+    for number, row in enumerate((0, 7, 23, 24, 47)):
+        (image,) = random_calls(*IMAGE, runs=1, seed=number)[0].inputs
+        image = image.clone()
+        image[:, :, row, :] = torch.inf
+        calls.append(forward(image))
+    small = tmp_path / "small.pte"
+    (method,) = optimize_and_verify(path, small, options=Options(max_latency=2)).methods
+    assert difference(play(path, calls), play(small, calls)) is None
+    assert any("in strips of rows" in note for note in method.notes)
+    joined = 48 * 48 * 40 * 4
+    assert method.after is not None
+    assert method.after.total_bytes < joined / 2
+    without = optimize(path, tmp_path / "whole.pte", Options(strips=False)).methods[0]
+    assert without.after is not None
+    assert without.after.total_bytes > joined
 
 
 def test_no_row_is_computed_twice_when_that_is_forbidden(stock: Path, tmp_path: Path) -> None:

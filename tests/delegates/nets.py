@@ -143,6 +143,10 @@ class Net:
         dilation = {"dilation_height": 1, "dilation_width": 1}
         return self.node(kind(input_id=source, output_id=target, **size, **dilation))
 
+    def resize(self, source: int, target: int, flags: int = 0) -> int:
+        _, height, width, _ = self._dims(target)
+        return self.node(x.XNNStaticResizeBilinear2D(height, width, source, target, flags))
+
     def linear(self, source: int, target: int, weight: int | None = None, flags: int = 0) -> int:
         rows, columns = self._dims(target)[-1], self._dims(source)[-1]
         weight = self.constant(rows, columns) if weight is None else weight

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from onearena.delegates.xnnpack import rows
 from onearena.delegates.xnnpack import schema as x
-from onearena.delegates.xnnpack.graph import Graph, index_graph, tensor_of
+from onearena.delegates.xnnpack.graph import Graph, Node, index_graph, tensor_of
 from onearena.delegates.xnnpack.opening import OpenedPayload, open_payload
-from onearena.delegates.xnnpack.rows import Rows, strip_node
+from onearena.delegates.xnnpack.rows import Rows, StripNode, strip_node
 from onearena.delegates.xnnpack.schema import Datatype
 from onearena.delegates.xnnpack.strips import Piece, Region, Strips, cut_into_strips
 from onearena.verification.strips import strip_fault
@@ -166,6 +167,89 @@ def test_rows_of_tokens_heads_and_joined_images() -> None:
     net.conv(joined, target)
     strips = _cut(net, 4, joined)
     assert strip_fault(net.index(), strips.graph, strips.pieces) is None
+
+
+def _enlarging(factor: int = 2) -> tuple[Net, int, int]:
+    """input → resize → inside → conv → output, 12 rows."""
+    net = Net()
+    source = net.input(1, 12 // factor, 6 // factor, 4)
+    inside, target = net.inner(*IMAGE), net.output(*IMAGE)
+    net.resize(source, inside)
+    net.conv(inside, target)
+    return net, inside, target
+
+
+def test_an_enlarged_image_has_rows_that_nobody_reads() -> None:
+    net, inside, target = _enlarging()
+    strips = _cut(net, 3, inside)
+    assert _rows(strips) == [
+        *((inside, 0, 6), (target, 0, 4)),
+        *((inside, 2, 10), (target, 4, 8)),
+        *((inside, 6, 12), (target, 8, 12)),
+    ]
+    # the second convolution reads rows 3 to 8: 2 and 9 would need rows that the strip lacks
+    pieces = sorted((p.whole, p.offset_bytes) for p in strips.pieces.values())
+    assert [where for where in pieces if where[0] > target] == [
+        (value, skipped * 6 * 4 * 4) for value, skipped in zip((6, 10, 14), (0, 1, 1), strict=True)
+    ]
+    assert strips.work == 8 * 6 * 4 * 4
+    assert strip_fault(net.index(), strips.graph, strips.pieces) is None
+
+
+def _places(rows_in: int, rows_out: int) -> list[tuple[int, int, np.float32]]:
+    """By output row the two input rows and the share of the second one, as XNNPACK calculates them
+    in single precision (`xnn_indirection_init_resize_bilinear2d_hwc_f32`)."""
+    scale = np.float32(rows_in) / np.float32(rows_out)
+    offset = np.float32(0.5) * scale - np.float32(0.5)
+    found = []
+    for row in range(rows_out):
+        place = min(max(np.float32(row) * scale + offset, np.float32(0)), np.float32(rows_in - 1))
+        above = int(place)
+        share = np.float32(place - np.float32(above))
+        found.append((above, min(above + 1, rows_in - 1), share))
+    return found
+
+
+@pytest.mark.parametrize("factor", [1, 2, 4, 8, 32])
+def test_rows_of_an_enlarged_image_are_those_of_the_whole(factor: int) -> None:
+    for count in range(2, 8):
+        net = Net()
+        source, target = net.input(1, count, 2, 4), net.output(1, count * factor, 3, 4)
+        net.resize(source, target)
+        graph, whole = net.index(), _places(count, count * factor)
+        for start in range(count * factor):
+            for end in range(start + 1, count * factor + 1):
+                strip = strip_node(graph, graph.nodes[0], Rows(start, end))
+                assert strip is not None
+                (read,), made = strip.rows, strip.made or Rows(start, end)
+                assert read is not None
+                assert isinstance(strip.union, x.XNNStaticResizeBilinear2D)
+                assert strip.union.new_height == made.end - made.start
+                places = _places(read.end - read.start, strip.union.new_height)
+                there = [(a + read.start, b + read.start, share) for a, b, share in places]
+                assert there[start - made.start : end - made.start] == whole[start:end]
+
+
+@pytest.mark.parametrize(
+    ("rows_out", "flags"),
+    [(18, 0), (6, 0), (13, 0), (24, 8), (24, 4)],
+    ids=["by three", "smaller", "by a fraction", "corners aligned", "legacy"],
+)
+def test_places_that_single_precision_may_round(rows_out: int, flags: int) -> None:
+    net = Net()
+    rows_in = 6 if rows_out == 18 else 12
+    source, target = net.input(1, rows_in, 2, 4), net.output(1, rows_out, 3, 4)
+    net.resize(source, target, flags)
+    assert strip_node(net.index(), net.index().nodes[0], Rows(0, 2)) is None
+
+
+def test_an_enlarged_image_is_not_written_row_by_row() -> None:
+    """Where rows have a place in memory there is none for those that nobody reads."""
+    net = Net()
+    source, inside, target = net.input(1, 6, 3, 4), net.inner(1, 6, 3, 4), net.output(*IMAGE)
+    net.conv(source, inside)
+    net.resize(inside, target)
+    _no_strips(net, inside)
 
 
 # -- what is refused ------------------------------------------------------------------------
@@ -321,15 +405,38 @@ def _indexed(source: x.XNNGraph) -> Graph | None:
     return index_graph(source, "mutant")
 
 
-def test_every_changed_number_is_noticed() -> None:
-    net, _, inside, _ = _chain()
+@pytest.mark.parametrize("make", [lambda: _chain()[0:3:2], lambda: _enlarging()[:2]])
+def test_every_changed_number_is_noticed(make: Callable[[], tuple[Net, int]]) -> None:
+    net, inside = make()
     strips = _cut(net, 3, inside)
     count = 0
     for what, graph, pieces in _mutants(strips, random.Random(1)):
         count += 1
         fault = strip_fault(net.index(), graph, pieces)
         assert fault is not None, what
-    assert count > 100
+    assert count > 90
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_rows_at_a_seam_are_noticed(factor: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that forgets the neighbours of the rows: right size, wrong content at the seams."""
+
+    def careless(graph: Graph, node: Node, axis: int, wanted: Rows) -> StripNode:
+        union = node.xnode.xnode_union
+        assert isinstance(union, x.XNNStaticResizeBilinear2D)
+        read = Rows(wanted.start // factor, -(-wanted.end // factor))
+        made = Rows(read.start * factor, read.end * factor)
+        changed = replace(union, new_height=made.end - made.start)
+        return StripNode((read,), changed, None if made == wanted else made)
+
+    net, inside, _ = _enlarging(factor)
+    right = _cut(net, 4, inside)
+    assert strip_fault(net.index(), right.graph, right.pieces) is None
+    rules = {**rows._RULES, x.XNNStaticResizeBilinear2D: careless}
+    monkeypatch.setattr(rows, "_RULES", rules)
+    wrong = _cut(net, 4, inside)
+    fault = strip_fault(net.index(), wrong.graph, wrong.pieces)
+    assert fault is not None
 
 
 def test_the_second_opinion_of_whole_nodes() -> None:

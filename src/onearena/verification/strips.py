@@ -33,16 +33,29 @@ _TRANSIENT_POINTERS = 0x20
 """A flag of these (`xnnpack.h`): where their pointers to pixels are kept, and not to which."""
 _BY_ROWS = frozenset({"padding_top", "padding_bottom", "new_shape", "sizes"})
 """Parameters that may be others in a strip; each is checked with the rows."""
+_EXACT_FACTORS = tuple(1 << k for k in range(16))
+_EXACT_ROWS = 1 << 20
+"""XNNPACK calculates places of rows in single precision (`src/indirection.c`)."""
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows [first, first + count) of a value of the old graph; of all of it if `is_whole`."""
+    """Rows [first, first + count) of a value of the old graph; of all of it if `is_whole`.
+
+    Attributes:
+        spoiled: so many at the beginning and at the end are there, but are not those rows.
+    """
 
     value: int
     first: int
     count: int
     is_whole: bool
+    spoiled: tuple[int, int] = (0, 0)
+
+    def has(self, first: int, count: int) -> bool:
+        """Whether these rows of the old value are there, and are what they should be."""
+        top, bottom = self.spoiled
+        return self.first + top <= first and first + count <= self.first + self.count - bottom
 
 
 def strip_fault(
@@ -186,7 +199,8 @@ class _Check:
     def _meanings(self, value: int) -> tuple[_Rows, ...]:
         """All that a value may stand for; several, where only copies lie between them."""
         if value in self._meaning:
-            return (self._meaning[value],)
+            known = self._meaning[value]
+            return () if any(known.spoiled) else (known,)
         piece = self._pieces.get(value)
         whole = self._meaning.get(piece.whole) if piece is not None else None
         own = self._after.values[value]
@@ -198,7 +212,10 @@ class _Check:
             offset += whole.first * ((old.size_bytes or 0) // old.dims[axis])
         held = self._places.same_bytes(old.id, offset, own.size_bytes or 0)
         found = (self._part(own, self._before.values[v], first) for v, first in held)
-        return tuple(rows for rows in found if rows is not None)
+        parts = (rows for rows in found if rows is not None)
+        if any(whole.spoiled):  # it has a value of its own, in which nothing else lies
+            parts = (r for r in parts if r.value == whole.value and whole.has(r.first, r.count))
+        return tuple(parts)
 
     def _part(self, own: Value, old: Value, offset: int) -> _Rows | None:
         """The rows of an old value that a piece has, which starts at some byte of it."""
@@ -220,7 +237,8 @@ class _Check:
 
     def _same(self, made: _Rows, wanted: _Rows) -> bool:
         equal = self._equal(made.value) == self._equal(wanted.value)
-        return equal and (made.first, made.count) == (wanted.first, wanted.count)
+        rows_are = (made.first, made.count) == (wanted.first, wanted.count)
+        return equal and rows_are and not any(made.spoiled)
 
     # -- one node -------------------------------------------------------------------------
 
@@ -238,10 +256,44 @@ class _Check:
         cut = (old.outputs[0], *(rows.value for rows in operands if not rows.is_whole))
         if any(self._has_one_scale(value) for value in cut):
             return None
+        if old.kind is x.XNNStaticResizeBilinear2D:
+            return self._enlarged(node, old, operands[0])
         first = self._first_row(node, old, operands, axis, own.dims[axis])
         if first is None or first < 0 or first + own.dims[axis] > target.dims[axis]:
             return None
         return _Rows(target.id, first, own.dims[axis], is_whole=False)
+
+    def _enlarged(self, node: Node, old: Node, rows: _Rows) -> _Rows | None:
+        """Rows of an image that is enlarged by a power of two: each of them lies at a number of
+        halves of 1/factor of an input row, which is exact, and so is its distance from any row."""
+        source, target = (self._before.values[v] for v in (old.inputs[0], old.outputs[0]))
+        made = self._after.values[node.outputs[0]].dims[1]
+        without = frozenset({"new_height"})
+        if _parameters(node, without) != _parameters(old, without) or _axis(source) != 1:
+            return None
+        union, factor = node.xnode.xnode_union, target.dims[1] // source.dims[1]
+        assert isinstance(union, x.XNNStaticResizeBilinear2D)
+        if union.flags & ~_TRANSIENT_POINTERS or len(source.dims) != 4 or rows.is_whole:
+            return None
+        if union.new_height != made or made != rows.count * factor:
+            return None
+        if target.dims[1] != source.dims[1] * factor or factor not in _EXACT_FACTORS:
+            return None
+        if target.dims[1] > _EXACT_ROWS:
+            return None
+        # a row whose neighbours are not both in the strip sees the one that is there twice
+        inner = [
+            row
+            for row in range(made)
+            if all(
+                0 <= k < rows.count or not 0 <= k + rows.first < source.dims[1]
+                for k in _between(row, rows.first, factor)
+            )
+        ]
+        if not inner:
+            return None
+        spoiled = inner[0], made - 1 - inner[-1]
+        return _Rows(target.id, rows.first * factor, made, is_whole=False, spoiled=spoiled)
 
     def _has_one_scale(self, value: int) -> bool:
         """Whether rows of a value are quantized with a scale that depends on other rows."""
@@ -351,6 +403,14 @@ class _Check:
         if not starts or not ends or top + rows.count + bottom != count:
             return None
         return rows.first - top + (whole.pre_paddings or none)[axis]
+
+
+def _between(row: int, first: int, factor: int) -> tuple[int, int]:
+    """The two rows of a strip from which a row of the enlarged strip is made, were it endless;
+    XNNPACK looks at both, even at one that has no share."""
+    above = (2 * (row + first * factor) + 1 - factor) // (2 * factor)
+    above = max(above, 0)  # in front of the image's first row there is nothing
+    return above - first, above - first + 1
 
 
 def _axis(value: Value) -> int | None:

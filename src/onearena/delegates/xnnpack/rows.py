@@ -13,6 +13,7 @@ from typing import Any
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, Node, Value
+from onearena.delegates.xnnpack.indirection import TRANSIENT_INDIRECTION
 from onearena.delegates.xnnpack.rules import BINARY, UNARY, is_pointwise, joined_axis
 from onearena.lifetime import Interval
 
@@ -23,6 +24,9 @@ _CONCATENATIONS = frozenset(
     {x.XNNConcatenate2, x.XNNConcatenate3, x.XNNConcatenate4, x.XNNConcatenate5}
 )
 
+_EXACT_ROWS = 1 << 20
+"""Up to here rows and their fractions fit into single precision."""
+
 
 @dataclass(frozen=True)
 class StripNode:
@@ -32,10 +36,13 @@ class StripNode:
         rows: by position among the node's inputs, the rows that it reads; None for all of the
             operand, rows or not.
         union: the operator for these rows; its operands still have the old ids.
+        made: all rows that it writes, when these are more than were asked for; the others hold
+            something else than the whole output does.
     """
 
     rows: tuple[Rows | None, ...]
     union: x.NodeUnion
+    made: Rows | None = None
 
 
 def row_axis(value: Value) -> int | None:
@@ -176,6 +183,33 @@ def _pad(graph: Graph, node: Node, axis: int, rows: Rows) -> StripNode | None:
     return StripNode((inside,), changed)
 
 
+def _resize(graph: Graph, node: Node, axis: int, rows: Rows) -> StripNode | None:
+    """Enlarges by a power of two, where XNNPACK's arithmetic is exact.
+
+    Output row r lies at input row (r + 1/2) / factor - 1/2, between two rows of which the first
+    and the last row of an image have only one (`src/indirection.c`, in single precision). So a
+    strip needs the rows on both sides, and what it makes of their outer halves is of no use.
+    """
+    union = node.xnode.xnode_union
+    assert isinstance(union, x.XNNStaticResizeBilinear2D)
+    source, target = graph.values[node.inputs[0]], graph.values[node.outputs[0]]
+    if not _has_images(graph, node) or union.flags & ~TRANSIENT_INDIRECTION:
+        return None
+    count, (factor, rest) = source.dims[1], divmod(target.dims[1], source.dims[1])
+    if rest or factor.bit_count() != 1 or target.dims[1] > _EXACT_ROWS:
+        return None
+    first, last = (_row_above(row, factor) for row in (rows.start, rows.end - 1))
+    end = min(count, last + 2)  # the row below is read even where its share is nothing
+    made = Rows(first * factor, end * factor)
+    changed = replace(union, new_height=made.end - made.start)
+    return StripNode((Rows(first, end),), changed, None if made == rows else made)
+
+
+def _row_above(row: int, factor: int) -> int:
+    """The input row at or above an output row."""
+    return max(0, (2 * row + 1 - factor) // (2 * factor))
+
+
 # -- products -------------------------------------------------------------------------------
 
 
@@ -270,6 +304,7 @@ _RULES: Mapping[type, _Rule] = {
     x.XNNMaxPooling2d: _pool,
     x.XNNAvgPooling2d: _pool,
     x.XNNStaticConstantPad: _pad,
+    x.XNNStaticResizeBilinear2D: _resize,
     x.XNNFullyConnected: _fully_connected,
     x.XNNBatchMatrixMultiply: _batch_product,
     x.XNNStaticReshape: _reshape,

@@ -208,6 +208,8 @@ class _Cut:
                     continue
                 rows[output] = Rows(done[output], until)
                 done[output] = until
+                if self._strip(node, rows[output]).made is not None:
+                    raise _ImpossibleError  # there is no place for rows that are not wanted
             self._want(node, rows[output], wanted)
         return rows
 
@@ -245,7 +247,7 @@ class _Cut:
                 if needed is not None:
                     names[position] = self._operand(operand, needed, rows, temporary)
             if output in self._inside:
-                result = temporary[output] = self._value(output, rows[output])
+                result = temporary[output] = self._value(output, self._held(output, rows))
             else:
                 result = self._piece(output, rows[output], output, rows[output].start)
                 self._hold(output, written_in_pieces=True)
@@ -258,7 +260,7 @@ class _Cut:
         self, operand: int, needed: Rows, rows: Mapping[int, Rows], temporary: Mapping[int, int]
     ) -> int:
         if operand in self._inside:
-            held = rows[operand]
+            held = self._held(operand, rows)
             if held == needed:
                 return temporary[operand]
             if operand in self._kept:
@@ -268,6 +270,11 @@ class _Cut:
             return self._piece(operand, needed, whole, needed.start - held.start)
         self._hold(operand, written_in_pieces=False)
         return self._piece(operand, needed, operand, needed.start)
+
+    def _held(self, value: int, rows: Mapping[int, Rows]) -> Rows:
+        """The rows of a value that a strip makes, with those that it does not want."""
+        made = self._strip(self._graph.producer[value], rows[value]).made
+        return rows[value] if made is None else made
 
     def _hold(self, value: int, written_in_pieces: bool) -> None:
         """Makes sure that a value can have pieces."""
@@ -332,7 +339,8 @@ class _Cut:
         total = 0
         for node in self._nodes:
             output = node.outputs[0]
-            computed = sum(r.end - r.start for rows in strips if (r := rows.get(output)))
+            held = [self._held(output, rows) for rows in strips if output in rows]
+            computed = sum(r.end - r.start for r in held)
             more = computed - row_count(self._graph.values[output])
             total += more * row_work(self._graph, node)
         return total
