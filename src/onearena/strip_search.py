@@ -16,7 +16,7 @@ from onearena.delegates.xnnpack.graph import Graph, Node
 from onearena.delegates.xnnpack.opening import OpenedPayload
 from onearena.delegates.xnnpack.rows import Rows, row_axis, row_count, strip_node
 from onearena.delegates.xnnpack.strip_estimate import live_bytes as live_in_call
-from onearena.delegates.xnnpack.strips import Region, Strips, cut_into_strips
+from onearena.delegates.xnnpack.strips import Region, Strips, cut_into_strips, cut_region
 from onearena.drafts import Draft, Drafter, Regions, best_of
 from onearena.opening import called_delegates
 from onearena.peak import soft_peak, values_at_peak
@@ -74,6 +74,7 @@ class _Search:
         self._maker, self._start = maker, start
         self._payloads: Mapping[int, OpenedPayload] = start.opened.payloads
         self._is_row_wise = cache(self._row_wise)
+        self._cut = cache(self._cut_anew)
         self._most = maker.spare_work
         self._drafted: set[tuple[tuple[int, tuple[Region, ...]], ...]] = set()
 
@@ -134,7 +135,7 @@ class _Search:
         for place in self._places(now):
             delegate, seed = place
             own = regions.get(delegate, ())
-            before = cut_into_strips(self._maker.normalised(delegate), own, "")
+            before = self._cut(delegate, own)
             assert before is not None
             for inside in self._growing(delegate, seed):
                 merged = tuple(r for r in own if self._touch(delegate, r.inside, inside))
@@ -152,11 +153,11 @@ class _Search:
         before: Strips,
     ) -> Iterator[_Trial]:
         """Trials of one region with more and more strips."""
-        graph, peak_before = self._maker.normalised(place[0]), _peak_bytes(before)
-        rest = tuple(r for r in own if r not in merged)
+        peak_before = _peak_bytes(before)
+        rest = self._cut(place[0], tuple(r for r in own if r not in merged))
         for count in self._counts(place[0], whole):
             region = Region(whole, count)
-            strips = cut_into_strips(graph, (*rest, region), "")
+            strips = rest and cut_region(rest, region, "")
             if strips is None or strips.work > self._most:
                 return  # more strips compute more rows twice
             if region not in own:
@@ -204,6 +205,9 @@ class _Search:
         graph = self._payloads[delegate].graph
         rows = max((row_count(graph.values[v]) for v in inside if v in graph.values), default=0)
         return [count for count in _COUNTS if count * 2 <= rows]
+
+    def _cut_anew(self, delegate: int, regions: tuple[Region, ...]) -> Strips | None:
+        return cut_into_strips(self._maker.normalised(delegate), regions, "")
 
     # -- what can be tried ----------------------------------------------------------------
 

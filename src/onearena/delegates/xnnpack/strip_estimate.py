@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from onearena.delegates.xnnpack.graph import Node
 from onearena.delegates.xnnpack.occupancy import Use, occupied
-from onearena.delegates.xnnpack.rules import BINARY, UNARY, kept_internal
+from onearena.delegates.xnnpack.rules import BINARY, UNARY
 from onearena.delegates.xnnpack.schema import XNNSoftmax
 from onearena.delegates.xnnpack.strips import Strips
 from onearena.lifetime import Interval
@@ -21,7 +21,7 @@ def live_bytes(strips: Strips) -> list[int]:
     Inputs die with their last reader; outputs of the call stay to its end.
     """
     graph, pieces = strips.graph, strips.pieces
-    kept = kept_internal(graph)
+    kept = strips.kept
 
     def owner(value: int) -> int:
         return pieces[value].whole if value in pieces else value

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.arguments import as_arguments
 from onearena.delegates.xnnpack.graph import Graph, Node, Value, index_graph, tensor_of
 from onearena.delegates.xnnpack.rows import Rows, StripNode, hull, row_axis, row_count, strip_node
-from onearena.delegates.xnnpack.rules import SAME_BYTES, kept_internal
+from onearena.delegates.xnnpack.rules import SAME_BYTES, Link, kept_internal
 from onearena.delegates.xnnpack.simplify_edit import values_by_id, with_tensor
 from onearena.delegates.xnnpack.simplify_names import content_names
 from onearena.delegates.xnnpack.work import row_work
@@ -72,6 +73,16 @@ class Strips:
     weights_bytes: int = 0
     work: int = 0
 
+    @cached_property
+    def kept(self) -> Mapping[int, Link]:
+        """Values that must stay inside, see `rules.kept_internal`."""
+        return kept_internal(self.graph)
+
+    @cached_property
+    def templates(self) -> Mapping[int, x.XValue]:
+        """By number, the values of the graph as they stand in its source."""
+        return values_by_id(self.graph)
+
 
 def cut_into_strips(graph: Graph, regions: Sequence[Region], what: str) -> Strips | None:
     """Rewrites a graph; None when some region cannot be run in strips.
@@ -80,13 +91,15 @@ def cut_into_strips(graph: Graph, regions: Sequence[Region], what: str) -> Strip
         graph: before it is opened.
         what: how errors call the payload.
     """
-    result = Strips(graph, arguments=graph.source.num_externs)
+    result: Strips | None = Strips(graph, arguments=graph.source.num_externs)
     for region in regions:
-        found = _Cut(result, region, what).run()
-        if found is None:
-            return None
-        result = found
+        result = result and cut_region(result, region, what)
     return result
+
+
+def cut_region(before: Strips, region: Region, what: str) -> Strips | None:
+    """Rewrites a graph further; None when the region cannot be run in strips."""
+    return _Cut(before, region, what).run()
 
 
 class _ImpossibleError(Exception):
@@ -99,13 +112,13 @@ class _Cut:
     def __init__(self, before: Strips, region: Region, what: str) -> None:
         self._before, self._graph, self._what = before, before.graph, what
         self._count = region.strips
-        self._kept = kept_internal(self._graph)
+        self._kept = before.kept
         self._inside, self._nodes = self._closed(region.inside)
         self._pieces: dict[int, Piece] = dict(before.pieces)
         self._parts: dict[int, tuple[int, Rows]] = dict(before.parts)
         self._outside: dict[int, bool] = dict(before.outside)
         self._next = max(self._graph.values) + 1
-        self._templates = values_by_id(self._graph)
+        self._templates = before.templates
         self._written = {node.outputs[0] for node in self._nodes}
         self._known: dict[tuple[int, Rows], StripNode] = {}
         self._values: list[x.XValue] = []
@@ -316,7 +329,7 @@ class _Cut:
         source, gone = self._graph.source, self._inside
         values = [v for v in source.xvalues or () if (t := tensor_of(v)) and t.id_out not in gone]
         source = replace(source, xnodes=(*first, *strips, *last), xvalues=(*values, *self._values))
-        return self._with_arguments(index_graph(source, self._what))
+        return self._with_arguments(index_graph(source, self._what, self._graph))
 
     def _with_arguments(self, graph: Graph) -> Graph:
         """Pieces are arguments, and so are the values that they are parts of."""
@@ -324,7 +337,7 @@ class _Cut:
         opened = [value for value in wanted if not graph.values[value].is_external]
         written = {value for value, in_pieces in self._outside.items() if in_pieces}
         written.update(value for value in self._pieces if value not in graph.producer)
-        return index_graph(as_arguments(graph.source, opened, written), self._what)
+        return index_graph(as_arguments(graph.source, opened, written), self._what, graph)
 
     def _weights(self, strips: Sequence[Mapping[int, Rows]]) -> int:
         total = 0
