@@ -146,10 +146,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench = _bench(options)
     if options.programs is None:
         export(bench.stock, bench.programs)
-    rows = [*_kept(options, bench), *bench.rows()]
+    kept = _kept(options, bench)
+    rows = [*kept, *bench.rows()]
     rows.sort(key=lambda row: [program.name for program in ZOO].index(row.name))
     goals = check(rows, bench.versions)
-    page = render(rows, bench.versions, goals, about(bench))
+    page = render(rows, bench.versions, goals, [*about(bench), *_age(kept)])
     write(options.out, page, rows, goals)  # an hour's work is safe, whatever the rest does
     if options.passes:
         page += f"\n## What each pass brings\n\n{_passes(bench, rows)}\n"
@@ -163,12 +164,20 @@ def _kept(options: argparse.Namespace, bench: Bench) -> list[Row]:
     """With --again, the rows of programs that are not measured now."""
     if not options.again:
         return []
-    content = json.loads((options.out / "results.json").read_text(encoding="utf-8"))
-    rows = [read_row(row) for row in content["programs"]]
-    measured = {program.name for program in bench.programs}
-    return [
-        row for row in rows if row.name not in measured and set(row.trials) == {*bench.versions}
-    ]
+    rest = {program.name for program in ZOO} - {program.name for program in bench.programs}
+    try:
+        content = json.loads((options.out / "results.json").read_text(encoding="utf-8"))
+        rows = [read_row(row) for row in content["programs"] if row["name"] in rest]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        sys.exit(f"bench: there are no results to keep in {options.out}: {error!r}")
+    return [row for row in rows if set(row.trials) == {*bench.versions}]
+
+
+def _age(kept: Sequence[Row]) -> list[str]:
+    """What a page has to say of rows that are of an earlier run."""
+    if not kept:
+        return []
+    return [f"Of an earlier run: {', '.join(row.name for row in kept)}."]
 
 
 def _passes(bench: Bench, rows: Sequence[Row]) -> str:

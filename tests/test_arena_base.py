@@ -9,29 +9,38 @@ from pathlib import Path
 
 import pytest
 
-from onearena.arena_base import MALLOC_BASE, MALLOC_BLOCK_BYTES, leads_in
+from onearena.arena_base import (
+    MALLOC_BASE,
+    MALLOC_BLOCK_BYTES,
+    recorded_leads,
+    with_counted_lead,
+    with_lead,
+)
+from onearena.delegates.xnnpack import schema as x
 from onearena.engine.description import describe
 from onearena.errors import UsageError
 from onearena.memory_map import parse_memory_map
 from onearena.options import ARENA_BASES, Options
 from onearena.pipeline import inspect, optimize, verify
+from onearena.problem import Plan
 from onearena.program import arena_bytes
 from onearena.pte.container import PteFile
 from onearena.pte.reader import open_pte
 from onearena.pte.schema import ExecutionPlan, Tensor
 from onearena.pte.writer import write_pte
+from onearena.record import MethodRecord
 from onearena.results import MethodReport
 from tests.delegates.nets import Net
 from tests.engine.decoder import decode
 from tests.pte.build import Method
-from tests.timeline.build import program, xnnpack
+from tests.timeline.build import program, timeline_of, xnnpack
 from tests.verify.programs import Space
 
 SMALL, LARGE = (1, 8, 8, 16), (1, 32, 32, 64)
 """4 KiB, of which several do not fill 128 KiB, and 256 KiB."""
 
 
-def chain(dims: tuple[int, ...]) -> PteFile:
+def chain_method(dims: tuple[int, ...]) -> tuple[Method, Net]:
     """A call of three convolutions, with one tensor each inside."""
     net = Net()
     values = [net.input(*dims), net.inner(*dims), net.inner(*dims), net.output(*dims)]
@@ -43,7 +52,11 @@ def chain(dims: tuple[int, ...]) -> PteFile:
     method.input(given)
     xnnpack(method, given, made)
     method.output(made)
-    return program(method, net)
+    return method, net
+
+
+def chain(dims: tuple[int, ...]) -> PteFile:
+    return program(*chain_method(dims))
 
 
 def optimized(
@@ -69,7 +82,7 @@ def test_large_arenas_are_taken_to_begin_behind_a_header_of_malloc(tmp_path: Pat
     report, plan = optimized(chain(LARGE), tmp_path)
     assert arena_bytes(plan) >= MALLOC_BLOCK_BYTES
     assert {(MALLOC_BASE + offset) % 64 for offset in offsets(plan)} == {0}
-    assert min(offsets(plan)) == 64 - MALLOC_BASE == leads_in(plan)[1]
+    assert min(offsets(plan)) == 64 - MALLOC_BASE
     # what is kept free is of the plan, and of the bound
     assert report.optimal
     assert report.gap == 0
@@ -114,6 +127,51 @@ def test_base_can_be_chosen(tmp_path: Path, base: int, dims: tuple[int, ...]) ->
 def test_addresses_are_the_applications_business(tmp_path: Path, options: Options) -> None:
     _, plan = optimized(chain(LARGE), tmp_path, options)
     assert min(offsets(plan)) == 0
+
+
+def test_a_smaller_plan_would_have_nothing_in_front() -> None:
+    """Around 128 KiB: what only some plans have is not in the bound of all."""
+    timeline = timeline_of(*chain_method(SMALL), is_open=True)
+    count, least = len(timeline.problem.buffers), MALLOC_BLOCK_BYTES
+    for bound, counted in ((least - 16, 0), (least, 48)):
+        plan = Plan((0,) * count, {1: least}, {1: bound}, "test", joint_bound_bytes=bound)
+        found = with_lead(plan, timeline, Options())
+        assert found.height_bytes == {1: least + 48}
+        assert found.lower_bound_bytes == {1: bound + counted}
+        assert found.joint_bound_bytes == bound + counted
+        assert with_counted_lead(bound, found.lead_bytes) == bound + counted
+    always = with_lead(plan, timeline, Options(arena_base=32))
+    assert always.lower_bound_bytes == {1: bound + 32}
+
+
+def test_what_lies_behind_sixteen_bytes_by_chance_has_nothing_in_front(tmp_path: Path) -> None:
+    method = Method()
+    space = Space(method)
+    space.end = 16
+    given, odd = space.tensor(1024), space.tensor(1024)
+    method.input(given)
+    method.call("test::odd", given, odd)  # not understood: both stay where they are
+    small = space.kernel("aten::exp.out", odd, dims=(8,))
+    for _ in range(3):
+        small = space.kernel("test::use.out", small, dims=(8,))
+    made = space.tensor(8)
+    net = Net()
+    net.unary(x.XNNSigmoid, net.input(8), net.output(8))
+    xnnpack(method, small, made)
+    method.output(made)
+    report, _ = optimized(program(method, net), tmp_path)
+    (found,) = inspect(tmp_path / "small.pte").methods
+    assert report.lower_bound_bytes == found.lower_bound_bytes
+    assert report.order_bound_bytes == found.order_bound_bytes
+
+
+@pytest.mark.parametrize("lead", [(1, 64), (1, -16), (1, 1 << 60), (2, 48), (0, 16)])
+def test_records_that_lie_about_what_is_free(lead: tuple[int, int]) -> None:
+    method, net = chain_method(LARGE)
+    (plan,) = program(method, net).program.execution_plan or ()
+    entry = MethodRecord((), 0, (), (), (0, 0), (), leads=(lead, (1, 16)))
+    assert recorded_leads(plan, entry) == {}  # the first tensor is at 0
+    assert recorded_leads(plan, None) == {}
 
 
 @pytest.mark.parametrize("base", [-16, 8, 64])

@@ -17,7 +17,7 @@ from onearena.options import ARENA_BASES, Options
 from onearena.problem import Plan
 from onearena.pte.schema import ExecutionPlan, Tensor
 from onearena.pte.tensors import tensor_bytes
-from onearena.record import Record
+from onearena.record import MethodRecord
 from onearena.timeline.build import LARGE_ALIGNMENT, Timeline, large_alignment
 
 MALLOC_BASE = 16
@@ -29,7 +29,7 @@ MALLOC_BLOCK_BYTES = 128 << 10
 def with_lead(solution: Plan, timeline: Timeline, options: Options) -> Plan:
     """A plan with so much kept free in front that what it aligns is aligned in memory.
 
-    What is kept free counts in the heights and in the lower bounds. Nothing changes on
+    What is kept free counts in the heights, and in the lower bounds. Nothing changes on
     microcontrollers, where the application places arenas, in arenas of which something has its
     offset for good, and where a temp region has been planned in.
     """
@@ -41,34 +41,43 @@ def with_lead(solution: Plan, timeline: Timeline, options: Options) -> Plan:
     offsets = (
         offset + leads.get(arena, 0) for offset, arena in zip(solution.offsets, arenas, strict=True)
     )
+    heights, bounds = solution.height_bytes, solution.lower_bound_bytes
+    least = 0 if options.arena_base is not None else MALLOC_BLOCK_BYTES
+    counted = {k: lead for k, lead in leads.items() if bounds.get(k, 0) >= least}
     joint = solution.joint_bound_bytes
     return replace(
         solution,
         offsets=tuple(offsets),
-        height_bytes=_added(solution.height_bytes, leads),
-        lower_bound_bytes=_added(solution.lower_bound_bytes, leads),
-        joint_bound_bytes=joint + sum(leads.values()) if joint else 0,
-        lead_bytes=sum(leads.values()),
+        height_bytes={arena: size + leads.get(arena, 0) for arena, size in heights.items()},
+        lower_bound_bytes={arena: size + counted.get(arena, 0) for arena, size in bounds.items()},
+        joint_bound_bytes=joint + sum(counted.values()) if joint else 0,
+        lead_bytes=leads,
     )
 
 
-def leads_in(plan: ExecutionPlan) -> dict[int, int]:
-    """By arena of a method, the bytes in front of everything, for one who puts arenas at cache
-    lines and does not need them."""
+def with_counted_lead(bound_bytes: int, leads: Mapping[int, int]) -> int:
+    """A bound of one arena, or of all of a method together, with what is kept free in front.
+
+    A plan that is smaller than `MALLOC_BLOCK_BYTES` would not have it; nor does this know which of
+    several arenas would be.
+    """
+    counts = bound_bytes >= MALLOC_BLOCK_BYTES and len(leads) == 1
+    return bound_bytes + sum(leads.values()) if counts else bound_bytes
+
+
+def recorded_leads(plan: ExecutionPlan, entry: MethodRecord | None) -> dict[int, int]:
+    """By arena of a method, what the record says is free in front, if nothing lies there."""
     first: dict[int, int] = {}
-    for entry in plan.values or ():
-        tensor = entry.val
+    for value in plan.values or ():
+        tensor = value.val
         if isinstance(tensor, Tensor) and tensor.allocation_info and tensor_bytes(tensor) != 0:
             info = tensor.allocation_info
             first[info.memory_id] = min(info.offset, first.get(info.memory_id, info.offset))
-    return {arena: offset for arena, offset in first.items() if offset in ARENA_BASES}
-
-
-def leads_of(plan: ExecutionPlan, record: Record | None) -> dict[int, int]:
-    """By arena of a method, what :func:`with_lead` kept free; nothing where it was not planned by
-    us."""
-    known = record is not None and (plan.name or "") in record.methods
-    return leads_in(plan) if known else {}
+    return {
+        arena: lead
+        for arena, lead in (entry.leads if entry else ())
+        if lead in ARENA_BASES and lead <= first.get(arena, 0)
+    }
 
 
 def _leads(solution: Plan, timeline: Timeline, options: Options) -> dict[int, int]:
@@ -89,7 +98,3 @@ def _base(height_bytes: int, options: Options) -> int:
     if options.arena_base is not None:
         return options.arena_base
     return MALLOC_BASE if height_bytes >= MALLOC_BLOCK_BYTES else 0
-
-
-def _added(sizes: Mapping[int, int], leads: Mapping[int, int]) -> dict[int, int]:
-    return {arena: size + leads.get(arena, 0) for arena, size in sizes.items()}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from onearena.arena_base import leads_of
+from onearena.arena_base import with_counted_lead
 from onearena.candidates import Candidate, pinned_notes
 from onearena.latency_guard import Choice
 from onearena.opening import delegate_calls
@@ -30,18 +31,18 @@ def inspect_method(
         target: what it will run on, when that is known.
     """
     report = _as_it_stands(method, record, target)
-    bound = order_bound_bytes(method.timeline)
-    if bound is not None:
-        bound += sum(leads_of(method.plan, record).values())
-    return _with_order_bound(report, bound)
+    return _with_order_bound(report, order_bound_bytes(method.timeline), method.leads)
 
 
-def _with_order_bound(report: MethodReport, bound: int | None) -> MethodReport:
+def _with_order_bound(
+    report: MethodReport, bound: int | None, leads: Mapping[int, int]
+) -> MethodReport:
     """Of two that contradict each other, the one of this order is right: the model of the scheduler
     is too coarse for this method, for one with kernels that run once more, say."""
-    if bound is None or bound > report.lower_bound_bytes:
+    counted = None if bound is None else with_counted_lead(bound, leads)
+    if counted is None or counted > report.lower_bound_bytes:
         return report
-    return replace(report, order_bound_bytes=bound)
+    return replace(report, order_bound_bytes=counted)
 
 
 def _as_it_stands(
@@ -50,7 +51,7 @@ def _as_it_stands(
     timeline = method.timeline
     arena = arena_bytes(method.plan)
     sizes = dict(enumerate(method.plan.non_const_buffer_sizes or ()))
-    bound = sum(proven_bounds(timeline.problem, sizes, leads_of(method.plan, record)).values())
+    bound = sum(proven_bounds(timeline.problem, sizes, method.leads).values())
     entry = record.methods.get(method.plan.name or "") if record else None
     inner = inner_values(method.steps, entry.opened if entry else None)
     calls = delegate_calls(method.plan)
@@ -119,8 +120,6 @@ def planned_report(
     order_bound = best.draft.order_bound_bytes
     if order_bound is None:
         order_bound = order_bound_bytes(timeline)
-    if order_bound is not None:
-        order_bound += solution.lead_bytes
     exported = method.exported.moved(best.draft.order) if method.exported else None
     report = replace(
         before,
@@ -137,7 +136,7 @@ def planned_report(
         memory_bytes=_memory_bytes(best.plan),
         latency=choice.latency,
     )
-    return _with_order_bound(report, order_bound)
+    return _with_order_bound(report, order_bound, solution.lead_bytes)
 
 
 def _region_notes(region: TempRecord | None) -> tuple[str, ...]:

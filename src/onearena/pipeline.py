@@ -402,6 +402,7 @@ def _method_record(
         planned_region(method, best.draft.timeline, best.solution, target),
         (*old_pieces, *pieces),
         (*(part for part in kept if _lies_inside(places, *part)), *joined),
+        tuple(sorted(best.solution.lead_bytes.items())),
     )
 
 

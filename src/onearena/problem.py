@@ -6,7 +6,7 @@ All lifetimes are half-open intervals of steps, all sizes and offsets are in byt
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from onearena.lifetime import Interval, Lifetime
@@ -121,8 +121,8 @@ class Plan:
         optimal: whether it is proven that no plan of this problem is better.
         arenas: by buffer id, the arena; empty when every buffer lies in its own `arena`.
         joint_bound_bytes: no plan needs less in all arenas together; 0 where that is not known.
-        lead_bytes: kept free in front of all arenas together, for the sake of addresses; counted
-            in heights and bounds.
+        lead_bytes: by arena, what is kept free in front for the sake of addresses; counted in its
+            height, and in its bound.
     """
 
     offsets: tuple[int, ...]
@@ -132,7 +132,7 @@ class Plan:
     optimal: bool = False
     arenas: tuple[int, ...] = ()
     joint_bound_bytes: int = 0
-    lead_bytes: int = 0
+    lead_bytes: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def total_bytes(self) -> int:

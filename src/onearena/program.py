@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from onearena.arena_base import recorded_leads
 from onearena.delegates.ethosu.calls import EthosUDelegate, call_boundaries, read_delegates
 from onearena.delegates.xnnpack.schema import XNNGraph
 from onearena.delegates.xnnpack.workspace import predict_workspace, program_workspace
@@ -22,7 +23,7 @@ from onearena.opening import (
 from onearena.pte.container import PteFile
 from onearena.pte.schema import ExecutionPlan, Tensor
 from onearena.pte.tensors import tensor_bytes
-from onearena.record import TempRecord, read_record
+from onearena.record import MethodRecord, TempRecord, read_record
 from onearena.repetition import Repeat, Repeated, repeat
 from onearena.temp_memory.demand import find_demand, target_isa
 from onearena.temp_memory.region import TempRegion
@@ -40,6 +41,7 @@ class AnalysedMethod:
         ethosu: its Ethos-U delegates, by number.
         temp: where the record says that the application's temp allocator is.
         exported: what the exporter noted; None when it noted nothing.
+        leads: by arena, what the record says is free in front, in bytes.
     """
 
     plan: ExecutionPlan
@@ -49,6 +51,7 @@ class AnalysedMethod:
     ethosu: Mapping[int, EthosUDelegate] = field(default_factory=dict)
     temp: TempRecord | None = None
     exported: ExportedMethod | None = None
+    leads: Mapping[int, int] = field(default_factory=dict)
 
     @cached_property
     def workspace_bytes(self) -> int:
@@ -85,8 +88,7 @@ def _analyse_steps(
         if size < 0:
             raise AnalysisError(f"{method_label(file, plan)}: arena {arena} of {size} bytes")
     payloads = read_payloads(file, plan)
-    record = read_record(file)
-    entry = record.methods.get(plan.name or "") if record else None
+    entry = method_record(file, plan)
     calls = understood_calls(plan, payloads, entry.pieces if entry else ())
     edges = boundaries(plan, payloads, read_delegates(file, plan))
     state = exported.state_values if exported else frozenset()
@@ -101,10 +103,11 @@ def analyse_method(file: PteFile, plan: ExecutionPlan) -> AnalysedMethod:
     """
     exported = exported_method(file, plan)
     payloads, steps = _analyse_steps(file, plan, exported)
-    ethosu, temp = read_delegates(file, plan), recorded_temp(file, plan)
+    ethosu, entry = read_delegates(file, plan), method_record(file, plan)
+    temp, leads = entry.temp if entry else None, recorded_leads(plan, entry)
     region = _recorded_region(plan, ethosu, temp)
     timeline = build_timeline(steps, temp=region)
-    return AnalysedMethod(plan, payloads, steps, timeline, ethosu, temp, exported)
+    return AnalysedMethod(plan, payloads, steps, timeline, ethosu, temp, exported, leads)
 
 
 def without_copies(method: AnalysedMethod) -> tuple[AnalysedMethod, Elision] | None:
@@ -152,9 +155,14 @@ def _with_plan(
 
 def recorded_temp(file: PteFile, plan: ExecutionPlan) -> TempRecord | None:
     """Where the record of a file says that a method's temp allocator is."""
-    record = read_record(file)
-    entry = record.methods.get(plan.name or "") if record else None
+    entry = method_record(file, plan)
     return entry.temp if entry else None
+
+
+def method_record(file: PteFile, plan: ExecutionPlan) -> MethodRecord | None:
+    """What the record of a file says of a method."""
+    record = read_record(file)
+    return record.methods.get(plan.name or "") if record else None
 
 
 def _recorded_region(

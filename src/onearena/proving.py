@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from onearena.arena_base import with_counted_lead
 from onearena.errors import PlanError
 from onearena.planners import lower_bound_bytes
 from onearena.planners import plan as plan_problem
@@ -25,10 +26,14 @@ def proven_bounds(
         leads: by arena, bytes in front of it that are to stay free; they count.
     """
     bounds = {arena: lower_bound_bytes(problem, arena) for arena in problem.arenas}
-    if any(sizes.get(arena, 0) > bound + leads.get(arena, 0) for arena, bound in bounds.items()):
+    if any(sizes.get(arena, 0) > _counted(arena, bound, leads) for arena, bound in bounds.items()):
         try:
             found = plan_problem(problem, time_limit_s=TIME_LIMIT_S).lower_bound_bytes
         except PlanError:
             found = {}  # the file's own plan may break a rule of ours
         bounds = {arena: max(bound, found.get(arena, 0)) for arena, bound in bounds.items()}
-    return {arena: bound + leads.get(arena, 0) for arena, bound in bounds.items()}
+    return {arena: _counted(arena, bound, leads) for arena, bound in bounds.items()}
+
+
+def _counted(arena: int, bound_bytes: int, leads: Mapping[int, int]) -> int:
+    return with_counted_lead(bound_bytes, {arena: leads.get(arena, 0)})

@@ -61,6 +61,7 @@ class MethodRecord:
             XNNPACK computes, or reads, part by part.
         joined: (value, value, distance in bytes): the first lies inside the second, since a
             kernel that would copy it is left out.
+        leads: (arena, bytes): what is free in front of an arena, for the sake of addresses.
     """
 
     arena_bytes_before: tuple[int, ...]
@@ -72,6 +73,7 @@ class MethodRecord:
     temp: TempRecord | None = None
     pieces: tuple[tuple[int, int, int], ...] = ()
     joined: tuple[tuple[int, int, int], ...] = ()
+    leads: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,8 @@ def _method_json(method: MethodRecord) -> dict[str, Any]:
         content["pieces"] = [list(piece) for piece in method.pieces]
     if method.joined:
         content["joined"] = [list(part) for part in method.joined]
+    if method.leads:
+        content["free_in_front"] = [list(lead) for lead in method.leads]
     if method.temp is not None:
         # versions that do not know it pass over it
         content["temp_region"] = {
@@ -168,6 +172,7 @@ def _method(entry: Any) -> MethodRecord:
         _temp(entry.get("temp_region")),
         tuple((int(a), int(b), int(d)) for a, b, d in entry.get("pieces", ())),
         tuple((int(a), int(b), int(d)) for a, b, d in entry.get("joined", ())),
+        tuple((int(arena), int(size)) for arena, size in entry.get("free_in_front", ())),
     )
 
 

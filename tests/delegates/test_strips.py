@@ -232,12 +232,12 @@ def test_rows_of_an_enlarged_image_are_those_of_the_whole(factor: int) -> None:
 
 @pytest.mark.parametrize(
     ("rows_out", "flags"),
-    [(18, 0), (6, 0), (13, 0), (24, 8), (24, 4)],
-    ids=["by three", "smaller", "by a fraction", "corners aligned", "legacy"],
+    [(18, 0), (6, 0), (13, 0), (24, 8), (24, 4), (0, 0)],
+    ids=["by three", "smaller", "by a fraction", "corners aligned", "legacy", "nothing"],
 )
 def test_places_that_single_precision_may_round(rows_out: int, flags: int) -> None:
     net = Net()
-    rows_in = 6 if rows_out == 18 else 12
+    rows_in = {18: 6, 0: 0}.get(rows_out, 12)
     source, target = net.input(1, rows_in, 2, 4), net.output(1, rows_out, 3, 4)
     net.resize(source, target, flags)
     assert strip_node(net.index(), net.index().nodes[0], Rows(0, 2)) is None

@@ -233,3 +233,13 @@ def test_malformed_problems(
     sizes = tuple(ScheduledMemory(size) for size in memories)
     with pytest.raises(PlanError, match=message):
         find_schedule(ScheduleProblem(sizes, tuple(operations), tuple(precedes)))
+
+
+def test_any_number_of_memories_may_take_the_place_of_others() -> None:
+    count = 9
+    old = tuple(ScheduledMemory(10, from_start=True) for _ in range(count))
+    new = tuple(ScheduledMemory(10, to_end=True) for _ in range(count))
+    pairs = tuple((k, count + k) for k in range(count))
+    step = ScheduledStep(tuple(range(2 * count)), pairs)
+    problem = ScheduleProblem((*old, *new), (ScheduledOperation((step,)),), ())
+    assert peak_bytes(problem, [0]) == find_schedule(problem).bound_bytes == 10 * count

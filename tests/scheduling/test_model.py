@@ -92,6 +92,38 @@ def test_no_plan_is_below_the_model(file: PteFile, seed: int) -> None:
         assert peak_bytes(model.problem, order) <= bytes_in_order(found[0], opened)
 
 
+def test_operands_that_other_values_name_parts_of() -> None:
+    """What is written over such an operand takes its place byte by byte."""
+    method = Method()
+    space = Space(method)
+    source = space.tensor(16)
+    method.input(source)
+    whole = space.kernel("test::use.out", source, dims=(1024,))
+    part = space.view(whole, 512, at=256)
+    kept = space.kernel(RELU, part, dims=(512,))
+    method.output(space.kernel(RELU, whole, dims=(1024,)))
+    method.output(kept)
+    (draft, *_) = drafter(program(method)).opened({})
+    assert draft.order_bound_bytes == planned_bytes(draft.timeline.problem) == 4096 + 2048
+
+
+def test_outputs_over_two_views_of_one_value() -> None:
+    """Which of the bytes they share the output takes is not clear: they do not count twice, and
+    the output does not count as if it were there all the time."""
+    method = Method()
+    space = Space(method)
+    given_ = space.tensor(2048)
+    method.input(given_)
+    large = space.kernel("test::use.out", given_, dims=(4096,))
+    source = space.kernel("test::use.out", large, dims=(112,))
+    views = space.view(source, 96), space.view(source, 96, at=64)
+    output = space.tensor(96)
+    method.call("aten::add.out", *views, method.integer(1), output, output)
+    method.output(output)
+    for draft in drafter(program(method)).opened({}):
+        assert draft.order_bound_bytes == planned_bytes(draft.timeline.problem) == 6144 * 4
+
+
 def two_branches(method: Method) -> Net:
     """A call whose nodes run layer by layer: two branches, wide inside, narrow at their ends."""
     net = Net()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from onearena.arena_base import leads_in
 from onearena.delegates.xnnpack.graph import Graph
 from onearena.engine.analysis_description import write_analysis
 from onearena.engine.binary import NONE_32, NONE_64, BinaryWriter
@@ -148,7 +147,7 @@ class _Method:
         self._every_workspace = every_workspace
         self._plan, self._state, self._number = method.plan, state, number
         self._what = method_label(file, method.plan)
-        self._leads = leads_in(method.plan)
+        self._leads = method.leads
 
     def write(self) -> None:
         out, plan = self._out, self._plan

@@ -61,6 +61,8 @@ def _refuses(file: PteFile, plan: ExecutionPlan) -> Callable[[SizeSet], str]:
             live_sizes(method, {k: dims for k, dims in enumerate(sizes) if dims is not None})
         except UsageError as error:
             return str(error)
+        except OnearenaError:
+            return ""  # nothing is known
         return ""
 
     return refusal

@@ -88,23 +88,22 @@ class _Model:
     def run(self) -> ScheduleModel:
         units = [unit for k in range(len(self._method.instructions)) for unit in self._units(k)]
         touched = self._touched()
-        used = set[int]().union(*(touched[step] for unit in units for step in unit.steps))
+        steps = {p: self._step(p, touched[p]) for unit in units for p in unit.steps}
+        used = set[int]().union(*(step.touched for step in steps.values()))
         memories = [
             self._memory(atom, size, atom in used)
             for atom, size in enumerate(self._spaces.atom_bytes)
         ]
         operations: list[ScheduledOperation] = []
-        sizes = defaultdict[int, int](int)
-        for unit in units:
-            sizes[unit.instruction] += 1
+        sizes = Counter(unit.instruction for unit in units)
         for unit in units:
             private = self._private(unit)
             own = tuple(range(len(memories), len(memories) + len(private)))
             memories += [ScheduledMemory(size) for size in private]
-            steps = [self._step(step, touched[step]) for step in unit.steps]
-            steps[0] = ScheduledStep((*steps[0].touched, *own), steps[0].overlays)
+            first, *rest = (steps[position] for position in unit.steps)
+            first = ScheduledStep((*first.touched, *own), first.overlays)
             block = unit.instruction if sizes[unit.instruction] > 1 else None
-            operations.append(ScheduledOperation(tuple(steps), block))
+            operations.append(ScheduledOperation((first, *rest), block))
         memories.append(ScheduledMemory(self._fixed_bytes(), True, True))
         precedes = tuple(sorted({*self._data_edges(units), *_kept_order(units)}))
         problem = ScheduleProblem(tuple(memories), tuple(operations), precedes)

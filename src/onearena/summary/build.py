@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from onearena.arena_base import leads_of
 from onearena.flatbuf.data import data_size
 from onearena.program import AnalysedMethod, analyse_method, inner_values
 from onearena.proving import proven_bounds
@@ -91,7 +90,7 @@ def summarize_method(file: PteFile, method: AnalysedMethod, record: Record | Non
     tensors, blocks = _tensors_and_blocks(timeline, inner)
     delegates = delegate_summaries(file, method, inner)
     steps = tuple(_step(method, number, step) for number, step in enumerate(timeline.method.steps))
-    arenas = _arenas(timeline, blocks, method.temp, leads_of(method.plan, record))
+    arenas = _arenas(timeline, blocks, method.temp, method.leads)
     return MethodSummary(
         name=name,
         steps=steps,

@@ -33,7 +33,7 @@ _TRANSIENT_POINTERS = 0x20
 """A flag of these (`xnnpack.h`): where their pointers to pixels are kept, and not to which."""
 _BY_ROWS = frozenset({"padding_top", "padding_bottom", "new_shape", "sizes"})
 """Parameters that may be others in a strip; each is checked with the rows."""
-_EXACT_FACTORS = tuple(1 << k for k in range(16))
+_EXACT_FACTORS = tuple(1 << k for k in range(21))
 _EXACT_ROWS = 1 << 20
 """XNNPACK calculates places of rows in single precision (`src/indirection.c`)."""
 
@@ -271,7 +271,7 @@ class _Check:
         without = frozenset({"new_height"})
         if _parameters(node, without) != _parameters(old, without) or _axis(source) != 1:
             return None
-        union, factor = node.xnode.xnode_union, target.dims[1] // source.dims[1]
+        union, factor = node.xnode.xnode_union, target.dims[1] // max(1, source.dims[1])
         assert isinstance(union, x.XNNStaticResizeBilinear2D)
         if union.flags & ~_TRANSIENT_POINTERS or len(source.dims) != 4 or rows.is_whole:
             return None

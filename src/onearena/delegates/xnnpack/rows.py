@@ -195,8 +195,8 @@ def _resize(graph: Graph, node: Node, axis: int, rows: Rows) -> StripNode | None
     source, target = graph.values[node.inputs[0]], graph.values[node.outputs[0]]
     if not _has_images(graph, node) or union.flags & ~TRANSIENT_INDIRECTION:
         return None
-    count, (factor, rest) = source.dims[1], divmod(target.dims[1], source.dims[1])
-    if rest or factor.bit_count() != 1 or target.dims[1] > _EXACT_ROWS:
+    count, (factor, rest) = source.dims[1], divmod(target.dims[1], max(1, source.dims[1]))
+    if rest or not count or factor.bit_count() != 1 or target.dims[1] > _EXACT_ROWS:
         return None
     first, last = (_row_above(row, factor) for row in (rows.start, rows.end - 1))
     end = min(count, last + 2)  # the row below is read even where its share is nothing
