@@ -31,6 +31,7 @@ from .tables import render
 from .zoo.entries import ZOO, ZooEntry, entry
 
 OPTIMIZE_RUNS = 3
+_PASSES = "## What each pass brings"
 
 
 @dataclass(frozen=True)
@@ -147,13 +148,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.programs is None:
         export(bench.stock, bench.programs)
     kept = _kept(options, bench)
+    known = _known_passes(options.out) if options.again else ""
     rows = [*kept, *bench.rows()]
     rows.sort(key=lambda row: [program.name for program in ZOO].index(row.name))
     goals = check(rows, bench.versions)
     page = render(rows, bench.versions, goals, [*about(bench), *_age(kept)])
     write(options.out, page, rows, goals)  # an hour's work is safe, whatever the rest does
     if options.passes:
-        page += f"\n## What each pass brings\n\n{_passes(bench, rows)}\n"
+        known = f"\n\n{_passes(bench, rows)}\n"
+    if known:
+        page += f"\n{_PASSES}{known}"
         write(options.out, page, rows, goals)
     print(f"\n{page}")
     is_whole = {row.name for row in rows} >= {program.name for program in bench.programs}
@@ -171,6 +175,11 @@ def _kept(options: argparse.Namespace, bench: Bench) -> list[Row]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         sys.exit(f"bench: there are no results to keep in {options.out}: {error!r}")
     return [row for row in rows if set(row.trials) == {*bench.versions}]
+
+
+def _known_passes(out: Path) -> str:
+    """What an earlier run says of the passes."""
+    return (out / "results.md").read_text(encoding="utf-8").partition(f"\n{_PASSES}")[2]
 
 
 def _age(kept: Sequence[Row]) -> list[str]:
