@@ -13,7 +13,7 @@ SHAPE = (1, 4, 8, 8)
 STEPS = (
     Step("pad_conv", (0,), (4, 3, 1, 1, 1, 1, True)),
     Step("hardswish", (1,)),
-    Step("up", (2,)),
+    Step("up", (2,), (2, False)),
     Step("cat", (3, 3, 3), (1, (0, 1))),
     Step("softplus", (4,)),
     Step("attention", (5,), (1,)),
