@@ -33,7 +33,7 @@ def with_lead(solution: Plan, timeline: Timeline, options: Options) -> Plan:
     microcontrollers, where the application places arenas, in arenas of which something has its
     offset for good, and where a temp region has been planned in.
     """
-    leads = {arena: lead for arena, lead in _leads(solution, timeline, options).items() if lead}
+    leads = {arena: lead for arena, lead in leads_of(solution, timeline, options).items() if lead}
     if not leads:
         return solution
     buffers = timeline.problem.buffers
@@ -80,7 +80,7 @@ def recorded_leads(plan: ExecutionPlan, entry: MethodRecord | None) -> dict[int,
     }
 
 
-def _leads(solution: Plan, timeline: Timeline, options: Options) -> dict[int, int]:
+def leads_of(solution: Plan, timeline: Timeline, options: Options) -> dict[int, int]:
     """By arena, the bytes to keep free in front."""
     if large_alignment(timeline.method) < LARGE_ALIGNMENT or options.target is not None:
         return {}

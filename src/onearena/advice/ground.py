@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from onearena.arena_base import leads_of
 from onearena.candidates import Candidate, best_candidate, drafts, why_not_planned
 from onearena.drafts import Draft
 from onearena.errors import PlanError
@@ -54,7 +55,7 @@ class Ground:
 
     @cached_property
     def heights_bytes(self) -> int:
-        """Of all arenas, without what is added behind them."""
+        """Of all arenas, with what is free in front, without what is added behind them."""
         return self.candidate.solution.total_bytes
 
     def with_problem(self, problem: Problem) -> int | None:
@@ -63,7 +64,9 @@ class Ground:
             found = plan_problem(problem, time_limit_s=self.options.time_limit_s)
         except PlanError:
             return None
-        return self.candidate.footprint.total_bytes - self.heights_bytes + found.total_bytes
+        beside = self.candidate.footprint.total_bytes - self.heights_bytes
+        leads = leads_of(found, self.timeline, self.options)
+        return beside + found.total_bytes + sum(leads.values())
 
 
 def find_ground(
