@@ -100,7 +100,8 @@ def add_parser(subparsers: Any) -> None:
         type=int,
         choices=ARENA_BASES,
         help="address of an arena on the target, modulo 64 (a multiple of 16), so that large "
-        "tensors begin at cache lines (default: 16 for arenas of 128 KiB and more, what glibc's malloc gives; else 0)",
+        "tensors begin at cache lines (default: 16 for arenas of 128 KiB and more, what glibc's "
+        "malloc gives; else 0)",
     )
     add_time_limit(parser, Options.time_limit_s)
     parser.add_argument(
