@@ -47,11 +47,7 @@ def chain_method(dims: tuple[int, ...]) -> tuple[Method, Net]:
     for source, target in pairwise(values):
         net.conv(source, target)
     method = Method()
-    space = Space(method)
-    given, made = space.tensor(*dims), space.tensor(*dims)
-    method.input(given)
-    xnnpack(method, given, made)
-    method.output(made)
+    Space(method).only_call(*dims)
     return method, net
 
 

@@ -33,7 +33,7 @@ def with_lead(solution: Plan, timeline: Timeline, options: Options) -> Plan:
     microcontrollers, where the application places arenas, in arenas of which something has its
     offset for good, and where a temp region has been planned in.
     """
-    leads = {arena: lead for arena, lead in leads_of(solution, timeline, options).items() if lead}
+    leads = leads_of(solution, timeline, options)
     if not leads:
         return solution
     buffers = timeline.problem.buffers
@@ -67,6 +67,8 @@ def with_counted_lead(bound_bytes: int, leads: Mapping[int, int]) -> int:
 
 def recorded_leads(plan: ExecutionPlan, entry: MethodRecord | None) -> dict[int, int]:
     """By arena of a method, what the record says is free in front, if nothing lies there."""
+    if entry is None or not entry.leads:
+        return {}
     first: dict[int, int] = {}
     for value in plan.values or ():
         tensor = value.val
@@ -75,22 +77,22 @@ def recorded_leads(plan: ExecutionPlan, entry: MethodRecord | None) -> dict[int,
             first[info.memory_id] = min(info.offset, first.get(info.memory_id, info.offset))
     return {
         arena: lead
-        for arena, lead in (entry.leads if entry else ())
+        for arena, lead in entry.leads
         if lead in ARENA_BASES and lead <= first.get(arena, 0)
     }
 
 
 def leads_of(solution: Plan, timeline: Timeline, options: Options) -> dict[int, int]:
-    """By arena, the bytes to keep free in front."""
+    """By arena, the bytes to keep free in front, where there are to be any."""
     if large_alignment(timeline.method) < LARGE_ALIGNMENT or options.target is not None:
         return {}
     if options.memory_map is not None or timeline.temp_buffer is not None:
         return {}
     fixed = {buffer.arena for buffer in timeline.problem.buffers if buffer.offset is not None}
     return {
-        arena: -_base(height, options) % LARGE_ALIGNMENT
+        arena: lead
         for arena, height in solution.height_bytes.items()
-        if height and arena not in fixed
+        if height and arena not in fixed and (lead := -_base(height, options) % LARGE_ALIGNMENT)
     }
 
 

@@ -78,17 +78,19 @@ def analyse_steps(
     Raises:
         AnalysisError: the method contradicts itself.
     """
-    return _analyse_steps(file, plan, exported_method(file, plan))
+    return _analyse_steps(file, plan, exported_method(file, plan), method_record(file, plan))
 
 
 def _analyse_steps(
-    file: PteFile, plan: ExecutionPlan, exported: ExportedMethod | None
+    file: PteFile,
+    plan: ExecutionPlan,
+    exported: ExportedMethod | None,
+    entry: MethodRecord | None,
 ) -> tuple[dict[int, DelegatePayload], MethodSteps]:
     for arena, size in enumerate(plan.non_const_buffer_sizes or ()):
         if size < 0:
             raise AnalysisError(f"{method_label(file, plan)}: arena {arena} of {size} bytes")
     payloads = read_payloads(file, plan)
-    entry = method_record(file, plan)
     calls = understood_calls(plan, payloads, entry.pieces if entry else ())
     edges = boundaries(plan, payloads, read_delegates(file, plan))
     state = exported.state_values if exported else frozenset()
@@ -101,9 +103,9 @@ def analyse_method(file: PteFile, plan: ExecutionPlan) -> AnalysedMethod:
     Raises:
         AnalysisError: the method contradicts itself.
     """
-    exported = exported_method(file, plan)
-    payloads, steps = _analyse_steps(file, plan, exported)
-    ethosu, entry = read_delegates(file, plan), method_record(file, plan)
+    exported, entry = exported_method(file, plan), method_record(file, plan)
+    payloads, steps = _analyse_steps(file, plan, exported, entry)
+    ethosu = read_delegates(file, plan)
     temp, leads = entry.temp if entry else None, recorded_leads(plan, entry)
     region = _recorded_region(plan, ethosu, temp)
     timeline = build_timeline(steps, temp=region)

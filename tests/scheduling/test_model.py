@@ -24,7 +24,7 @@ from onearena.timeline.build import build_timeline
 from onearena.timeline.steps import method_steps
 from tests.delegates.nets import Net
 from tests.pte.build import Method
-from tests.timeline.build import program, xnnpack
+from tests.timeline.build import program
 from tests.verify.programs import Space, random_programs
 
 WIDE, NARROW = (1, 8, 8, 64), (1, 8, 8, 2)
@@ -135,11 +135,7 @@ def two_branches(method: Method) -> Net:
         net.conv(layer[0], layer[2])
         net.conv(layer[1], layer[3])
     net.binary(x.XNNAdd, ends[0], ends[1], net.output(*NARROW))
-    space = Space(method)
-    given_, made = space.tensor(*NARROW), space.tensor(*NARROW)
-    method.input(given_)
-    xnnpack(method, given_, made)
-    method.output(made)
+    Space(method).only_call(*NARROW)
     return net
 
 
@@ -177,11 +173,7 @@ def test_strips_keep_their_order() -> None:
     net.conv(source, inside)
     net.conv(inside, target)
     method = Method()
-    space = Space(method)
-    given_, made = space.tensor(*image), space.tensor(*image)
-    method.input(given_)
-    xnnpack(method, given_, made)
-    method.output(made)
+    Space(method).only_call(*image)
     draft = drafter(program(method, net)).opened({0: (Region(frozenset({inside}), 4),)})[0]
     model = model_opened(draft.opened, draft.timeline, True)
     assert [unit.in_strips for unit in model.units] == [True] * 8

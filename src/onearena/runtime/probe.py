@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from onearena.errors import ExecutionError, OnearenaError, UsageError
@@ -51,14 +51,11 @@ def _refuses(file: PteFile, plan: ExecutionPlan) -> Callable[[SizeSet], str]:
 
     Up to version 1.4 the runtime does not look whether shapes inside a delegate fit together.
     """
-    try:
-        method = analyse_method(file, plan)
-    except OnearenaError:
-        return lambda _: ""
+    analysed = cache(partial(analyse_method, file, plan))  # only if there are sizes to choose
 
     def refusal(sizes: SizeSet) -> str:
         try:
-            live_sizes(method, {k: dims for k, dims in enumerate(sizes) if dims is not None})
+            live_sizes(analysed(), {k: dims for k, dims in enumerate(sizes) if dims is not None})
         except UsageError as error:
             return str(error)
         except OnearenaError:

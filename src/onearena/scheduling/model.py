@@ -163,16 +163,17 @@ class _Model:
         values = [v for v in storage.memories if v not in self._fixed and v not in self._scratch]
         families = copy_families(self._method, storage, self._in_place)
         parts = [part for step in self._method.steps for part in self._parts(step)]
-        pairs = [pair for step in self._method.steps for pair in self._in_place_pairs(step)]
+        pairs = (pair for pairs in self._in_place_pairs for pair in pairs)
         return address_spaces(storage, values, families, parts, pairs)
 
-    def _in_place_pairs(self, step: Step) -> Iterator[tuple[int, int]]:
-        """(operand, output) of a step that may write the one over the other."""
-        found = in_place_at(self._method, step, self._in_place)
-        output, operands = found or (0, ())
-        for operand in operands:
-            if comparable(self._storage, operand, output):
-                yield operand, output
+    @cached_property
+    def _in_place_pairs(self) -> list[list[tuple[int, int]]]:
+        """By step, (operand, output) where it may write the one over the other."""
+        result = []
+        for step in self._method.steps:
+            output, operands = in_place_at(self._method, step, self._in_place) or (0, ())
+            result.append([(v, output) for v in operands if comparable(self._storage, v, output)])
+        return result
 
     @cached_property
     def _whole_only(self) -> frozenset[int]:
@@ -242,7 +243,7 @@ class _Model:
         """Atoms of which too little is known are born one step later: no bound is too high."""
         overlays: dict[tuple[int, int], None] = {}
         sizes = self._spaces.atom_bytes
-        for operand, output in self._in_place_pairs(self._method.steps[position]):
+        for operand, output in self._in_place_pairs[position]:
             over, made = list(self._atoms(operand)), list(self._atoms(output))
             if [sizes[a] for a in over] == [sizes[a] for a in made]:
                 pairs = zip(over, made, strict=True)
