@@ -20,7 +20,7 @@ from onearena.delegates.xnnpack.opening import (
 from onearena.delegates.xnnpack.payload import Payload, read_payload
 from onearena.delegates.xnnpack.rules import closed_reason
 from onearena.delegates.xnnpack.schema import Datatype
-from onearena.delegates.xnnpack.shapes import values_of_other_shape
+from onearena.delegates.xnnpack.shapes import values_of_other_shape, with_real_order
 from onearena.delegates.xnnpack.simplify_switches import ALL_SIMPLIFICATIONS, Simplifications
 from onearena.delegates.xnnpack.strips import Piece, Region
 from onearena.delegates.xnnpack.workspace import WorkspacePrediction, predict_workspace
@@ -171,7 +171,8 @@ def _read(data: Data | None, what: str) -> DelegatePayload:
         return DelegatePayload(None, None, "its payload is missing")
     try:
         payload = read_payload(data, what)
-        graph = index_graph(payload.graph, what)
+        graph = with_real_order(index_graph(payload.graph, what), what)
+        payload = replace(payload, graph=graph.source)
     except OnearenaError as error:
         return DelegatePayload(None, None, str(error).removeprefix(f"{what}: "))
     if not payload.has_header and payload.graph.constant_buffer:

@@ -2,8 +2,9 @@
 
 Much of the time that ``torch.export`` and the XNNPACK quantizer spend on a small network does not
 depend on it: they list all composite operators of PyTorch, override their kernels one by one, and
-trace the patterns that they look for. Within `kept_facts` that happens once per process; and a
-pass that changed nothing does not trace the graph again. The programs are the same byte for byte
+trace the patterns that they look for. Within `kept_facts` that happens once per process; a pass
+that changed nothing does not trace the graph again; and the Python code of a graph is written
+when it is first run, which most graphs never are. The programs are the same byte for byte
 (`test_quick_export.py`).
 """
 
@@ -11,8 +12,10 @@ from __future__ import annotations
 
 import copy
 import importlib
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -26,6 +29,7 @@ _EXPORTED = "torch.export.exported_program"
 _DECOMPOSITIONS = "torch.export.decomp_utils"
 _FAKES = "torch._subclasses.fake_impls"
 _PASSES = "executorch.exir.pass_base"
+_GRAPHS = "torch.fx.graph_module"
 _PATTERNS = "executorch.backends.xnnpack.quantizer.xnnpack_quantizer_utils"
 
 _kept: dict[str, Any] = {}
@@ -48,6 +52,7 @@ def kept_facts() -> Iterator[None]:
             if isinstance(original, FunctionType):
                 stack.enter_context(mock.patch(f"{module}.{name}", make(original)))
         _patch_passes(stack)
+        _patch_recompiling(stack)
         yield
 
 
@@ -164,3 +169,41 @@ def _description(graph_module: Any) -> Any:
     if any(node.op == "get_attr" for node in nodes):
         return None
     return [(n.op, n.name, str(n.target), repr(n.args), repr(n.kwargs)) for n in nodes]
+
+
+# -- code of graphs -----------------------------------------------------------------------
+
+
+def _patch_recompiling(stack: ExitStack) -> None:
+    graphs = importlib.import_module(_GRAPHS).GraphModule
+    stack.enter_context(mock.patch.object(graphs, "recompile", _recompile_later(graphs.recompile)))
+
+
+def _recompile_later(recompile: Function) -> Function:
+    def later(self: Any) -> None:
+        codegen = self._graph._codegen
+        if hasattr(codegen, "pytree_info"):
+            self._in_spec = codegen.pytree_info.in_spec
+            self._out_spec = codegen.pytree_info.out_spec
+        self.__dict__.pop("_code", None)
+        own = type(self)  # a graph has a class of its own
+        graph = weakref.ref(self)
+        own.forward, own._code = (_Waiting(n, recompile, graph) for n in ("forward", "_code"))
+        self._recompile_submodules()
+
+    return later
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """Stands in for what a graph's code consists of until somebody asks for it."""
+
+    name: str
+    recompile: Function
+    graph: Callable[[], Any]
+
+    def __get__(self, graph: Any, owner: type) -> Any:
+        made = self.graph() if graph is None else graph
+        self.recompile(made)
+        is_plain = graph is None and self.name == "forward"
+        return getattr(owner if is_plain else made, self.name)

@@ -8,6 +8,7 @@ each kind of finding the first ones are shrunk and printed with the command that
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import json
 import multiprocessing
@@ -322,6 +323,8 @@ def main() -> int:
     if options.case is not None:
         return _repeat(case_of(options.case))
     warm_up()
+    gc.collect()
+    gc.freeze()  # children need not look at all that was imported
     pairs = [
         (seed, number)
         for seed in range(options.seed, options.seed + options.count)

@@ -56,6 +56,7 @@ def test_random_programs(tmp_path: Path) -> None:
     assert counts["smaller"] > PAIRS / 2
     assert counts["pieces"] > PAIRS
     assert counts["noticed"] > counts["faults"] / 2
+    assert found["verdicts"].get("unusable", 0) < found["verdicts"]["fine"] / 10
     assert set(OPERATIONS) - set(found["operations"]) == set()
     assert set(found["switches"]) == set(Options.__dataclass_fields__) - NOT_DRAWN
 
@@ -84,6 +85,50 @@ REPEATED = {
         Graph(1000021, (SHAPE,), (POOL, Step("permute", (1,), (0, 1, 2, 3))), (2,)),
         options=Options(simplify=False),
         number=1,
+    ),
+    # what a kernel cuts apart in place was written in strips, under other names
+    "strips in what is split": Case(
+        Graph(
+            31000050,
+            ((1, 2, 8, 8),),
+            (Step("relu6", (0,)), Step("add", (1, 1)), Step("split", (2,), (1, 1))),
+            (3,),
+        )
+    ),
+    # the other half of what is split has no place
+    "a part that nobody reads": Case(
+        Graph(
+            31000168,
+            ((1, 2, 17, 16),),
+            (Step("silu", (0,)), Step("split", (1,), (0, 1))),
+            (2,),
+        )
+    ),
+    # the operand of a dynamically quantized convolution is declared as it was before a transpose
+    "dimensions in another order": Case(
+        Graph(
+            31000133,
+            ((1, 8, 17, 16),),
+            (Step("hardtanh", (0,)), Step("conv", (1,), (8, 1, 1, 1, 1, 1, False))),
+            (2,),
+        ),
+        Variant(int8="dynamic"),
+    ),
+    # two regions in strips, of which one needs what the other one writes in pieces
+    "strips behind strips": Case(
+        Graph(
+            32000110,
+            ((2, 2, 17, 16), (2, 2, 17, 16)),
+            (
+                Step("remember", (1,), (False,)),
+                Step("conv_relu6", (2,), (2, 3, 1, 1, 1, 1, True)),
+                Step("cat", (0, 1, 3), (2, (2, 0, 0, 1))),
+                Step("div", (4, 4)),
+                Step("softplus", (5,)),
+                Step("avg_pool_wide", (6,), (3, 2, 0)),
+            ),
+            (7,),
+        )
     ),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,39 @@ def test_a_result_that_a_later_node_of_the_region_reads_is_read_where_it_lies() 
     made = [(first, end) for value, first, end in _rows(strips) if value == other]
     assert made == [(0, 5), (5, 9), (9, 12)]
     assert strip_fault(net.index(), strips.graph, strips.pieces) is None
+
+
+def _fork() -> tuple[Net, list[int]]:
+    """input → a → b → c → d (output), and a → f (output) behind them."""
+    net = Net()
+    values = [net.input(*IMAGE), *(net.inner(*IMAGE) for _ in range(3)), net.output(*IMAGE)]
+    for source, target in pairwise(values):
+        net.conv(source, target)
+    return net, values
+
+
+def test_a_region_stands_in_front_of_those_that_read_its_pieces() -> None:
+    net, (_, a, b, c, _) = _fork()
+    net.conv(a, net.output(*IMAGE))
+    graph = net.index()
+    behind, front = Region(frozenset({c}), 2), Region(frozenset({a}), 3)
+    for regions in ((behind, front), (front, behind)):
+        strips = cut_into_strips(graph, regions, "net")
+        assert strips is not None
+        pieces = {v for v, piece in strips.pieces.items() if piece.whole == b}
+        nodes = strips.graph.nodes
+        last = max(node.index for node in nodes if pieces.intersection(node.outputs))
+        first = min(node.index for node in nodes if pieces.intersection(node.inputs))
+        assert last < first
+        assert strip_fault(graph, strips.graph, strips.pieces) is None
+
+
+def test_regions_that_need_each_other_are_refused() -> None:
+    net, (_, a, _, c, d) = _fork()
+    net.binary(x.XNNAdd, a, d, net.output(*IMAGE))
+    around = Region(frozenset({a}), 3)
+    assert cut_into_strips(net.index(), (around,), "net") is None
+    assert cut_into_strips(net.index(), (Region(frozenset({c}), 2), around), "net") is None
 
 
 def test_what_xnnpack_merges_stays_together() -> None:

@@ -15,6 +15,7 @@ class JoinedValues:
         self,
         joined: Iterable[tuple[int, int, int]],
         written: Collection[int],
+        in_parts: Collection[int],
         extents: Mapping[int, Extent],
     ) -> None:
         """Prepares the checks.
@@ -22,10 +23,12 @@ class JoinedValues:
         Args:
             joined: (value, value, distance): the first lies inside the second.
             written: values that some step writes under their own names.
+            in_parts: values of which some step writes parts under the parts' names.
             extents: where values lie.
         """
         self._joined, self._extents = tuple(joined), extents
         self._written = frozenset(written)
+        self._sources = self._written | frozenset(in_parts)
         self._mates: dict[int, set[int]] = {}
         for inner, outer, _ in self._joined:
             mates = {inner, outer, *self._mates.get(inner, ()), *self._mates.get(outer, ())}
@@ -48,7 +51,7 @@ class JoinedValues:
         """What is wrong with what such a value holds, or None: every byte must be one that a mate
         wrote, at the place of the mate."""
         own = self._extents[value]
-        mates = [v for v in sorted(self._mates[value] & self._written) if v in self._extents]
+        mates = [v for v in sorted(self._mates[value] & self._sources) if v in self._extents]
         for piece in pieces:
             start = own.start + piece.start
             place = Extent(own.arena, start, start + piece.size_bytes)

@@ -36,8 +36,8 @@ def verify_method(
     """
     extents = extents_of(method)
     trace = trace or trace_method(method)
-    written = {v for step in method.steps for v in step.roles.writes}
-    mates = JoinedValues(joined, written, extents)
+    written = _written(method)
+    mates = JoinedValues(joined, written, _in_parts(method, written), extents)
     return (
         *_bounds(method),
         *(Violation("alias", _name(method), found) for found in mates.misplaced()),
@@ -91,13 +91,22 @@ def _bounds(method: MethodSteps) -> Iterable[Violation]:
             )
 
 
+def _written(method: MethodSteps) -> set[int]:
+    """Values that some step writes under their own names."""
+    return {v for step in method.steps for v in step.roles.writes}
+
+
+def _in_parts(method: MethodSteps, written: Collection[int]) -> set[int]:
+    """Values of which some step writes a part that has a name of its own."""
+    return {whole for part, (whole, _) in parts_of(method).items() if part in written}
+
+
 def _sources(
     method: MethodSteps, trace: Trace, extents: Mapping[int, Extent], mates: JoinedValues
 ) -> Iterable[Violation]:
-    written = {v for step in method.steps for v in step.roles.writes}
+    written = _written(method)
     in_place = {v for step in method.steps for v in step.roles.in_place}
-    parts = parts_of(method)
-    in_parts = {parts[value][0] for value in written & parts.keys()}
+    parts, in_parts = parts_of(method), _in_parts(method, written)
     seen: set[tuple[int, str]] = set()
     for (position, value), readings in sorted(trace.reads.items(), key=lambda item: item[0]):
         step = method.steps[position]
@@ -198,7 +207,7 @@ def _state(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> 
     state = {v for v in extents if method.tensor(v).data_buffer_idx}
     state |= method.known_state & extents.keys()
     # a copy of state that was made in this run is none
-    written = {v for step in method.steps for v in step.roles.writes}
+    written = _written(method)
     parts = parts_of(method)
     for (position, value), readings in trace.reads.items():
         if value not in method.steps[position].roles.maybe_reads:

@@ -321,8 +321,9 @@ class _Tracer:
         for value in step.roles.writes:
             self._write(state, value, self._origin(step, value))
             target = state.target(value)
-            extent = self._extents[target]
-            for start, piece in held.get(value, ()):
+            extent = self._extents.get(target)
+            for start, piece in held.get(value, ()) if extent is not None else ():
+                assert extent is not None
                 at = extent.start + start + piece.start
                 owners = frozenset((origin, at - first) for origin, first in piece.origins)
                 state.arenas[extent.arena].write(at, at + piece.size_bytes, owners)

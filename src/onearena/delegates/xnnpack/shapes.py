@@ -3,20 +3,46 @@
 The delegate gives every external input the shape of the argument (`XNNExecutor::prepare_args`)
 and XNNPACK derives all others from it. An exporter may declare a number without dimensions as
 a vector of one element; a value behind it then has no dimensions either, and a tensor declared
-with one could not take its place.
+with one could not take its place. And what an exporter inserts between a transpose and a
+convolution may be declared as it was before the transpose, so that its dimensions are not in the
+order of the bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 
-from onearena.delegates.xnnpack.graph import Graph, Node
+from onearena.delegates.xnnpack.graph import Graph, Node, index_graph
 from onearena.delegates.xnnpack.rules import BINARY, UNARY
 from onearena.delegates.xnnpack.schema import XNNCopy, XNNSoftmax, XNNStaticReshape
+from onearena.delegates.xnnpack.simplify_edit import reshaped
 
 Dims = tuple[int, ...]
 _SAME_SHAPE = UNARY | {XNNCopy, XNNSoftmax}
+
+
+def with_real_order(graph: Graph, what: str) -> Graph:
+    """The graph with the dimensions of values in the order that their nodes give them.
+
+    Only what is a permutation of the declared dimensions is corrected: as many bytes, which
+    XNNPACK finds out when it runs, whatever the payload says. (ExecuTorch 1.5.1 declares the
+    operands of dynamically quantized convolutions so.)
+
+    Raises:
+        FormatError: the graph contradicts itself.
+    """
+    shapes: dict[int, Dims | None] = {v.id: v.dims for v in graph.values.values()}
+    found: dict[int, Dims] = {}
+    for node in graph.nodes:
+        derived, declared = _elementwise(node, shapes), graph.values[node.outputs[0]].dims
+        if derived not in (None, declared) and sorted(derived or ()) == sorted(declared):
+            shapes[node.outputs[0]] = found[node.outputs[0]] = derived or ()
+    if not found:
+        return graph
+    values = tuple(reshaped(value, found) for value in graph.source.xvalues or ())
+    return index_graph(replace(graph.source, xvalues=values), what)
 
 
 def values_of_other_shape(graph: Graph, argument_dims: Mapping[int, Dims]) -> frozenset[int]:
@@ -42,19 +68,27 @@ def values_of_other_shape(graph: Graph, argument_dims: Mapping[int, Dims]) -> fr
 def _output_shape(graph: Graph, node: Node, shapes: Mapping[int, Dims | None]) -> Dims | None:
     declared = graph.values[node.outputs[0]].dims
     inputs = [shapes.get(value) for value in node.inputs]
-    if inputs == [graph.values[value].dims for value in node.inputs]:
-        return declared
     if any(dims is None for dims in inputs):
         return None
-    if node.kind in _SAME_SHAPE:
-        return inputs[0]
-    if node.kind in BINARY:
-        return _broadcast(inputs[0] or (), inputs[1] or ())
+    if node.kind in _SAME_SHAPE or node.kind in BINARY:
+        return _elementwise(node, shapes)
+    if inputs == [graph.values[value].dims for value in node.inputs]:
+        return declared
     union = node.xnode.xnode_union
     if isinstance(union, XNNStaticReshape) and 0 not in (union.new_shape or ()):
         same = prod(inputs[0] or ()) == prod(declared)
         return declared if same and union.new_shape == declared else None
     return None
+
+
+def _elementwise(node: Node, shapes: Mapping[int, Dims | None]) -> Dims | None:
+    """What a node with the shape of its operands gives its output; None for others."""
+    inputs = [shapes.get(value) for value in node.inputs]
+    if any(dims is None for dims in inputs):
+        return None
+    if node.kind in _SAME_SHAPE:
+        return inputs[0]
+    return _broadcast(inputs[0] or (), inputs[1] or ()) if node.kind in BINARY else None
 
 
 def _broadcast(first: Dims, second: Dims) -> Dims | None:

@@ -70,7 +70,7 @@ class Edit:
             for xnode in self.nodes.get(node.index, (renamed(node.xnode, self.readings),))
         )
         source = replace(self.graph.source, xnodes=xnodes)
-        values = (*(_reshaped(v, self.dims) for v in source.xvalues or ()), *self.added)
+        values = (*(reshaped(v, self.dims) for v in source.xvalues or ()), *self.added)
         after = index_graph(replace(source, xvalues=values), what)
         named = {value for node in after.nodes for value in (*node.inputs, *node.outputs)}
         before = {value for node in self.graph.nodes for value in (*node.inputs, *node.outputs)}
@@ -81,7 +81,8 @@ class Edit:
         return index_graph(replace(source, xvalues=kept), what)
 
 
-def _reshaped(xvalue: XValue, dims: Mapping[int, tuple[int, ...]]) -> XValue:
+def reshaped(xvalue: XValue, dims: Mapping[int, tuple[int, ...]]) -> XValue:
+    """A value with other dimensions, where some are given for its id."""
     tensor = tensor_of(xvalue)
     assert tensor is not None
     if tensor.id_out not in dims:

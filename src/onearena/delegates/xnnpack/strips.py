@@ -175,14 +175,29 @@ class _Cut:
                 raise _ImpossibleError  # it would be a copy of what is never whole
         # what depends on the region must not be needed by it
         behind: set[int] = set()
+        writers = self._writers()
         for node in graph.nodes:
-            touches = [graph.producer[v] for v in node.inputs if v in graph.producer]
+            needed = {k for v in node.inputs for k in writers.get(self._memory(v), ())}
             if node.index in members:
-                if any(other.index in behind for other in touches):
+                if needed & behind:
                     raise _ImpossibleError
-            elif any(other.index in members or other.index in behind for other in touches):
+            elif needed & (members | behind):
                 behind.add(node.index)
         self._behind = frozenset(behind)
+
+    def _memory(self, value: int) -> int:
+        """The value that another one is a part of: who reads a part needs whoever writes it, by
+        that name or by another one."""
+        piece = self._before.pieces.get(value)
+        return value if piece is None else piece.whole
+
+    def _writers(self) -> dict[int, set[int]]:
+        """By value, the nodes that write it or parts of it."""
+        found: dict[int, set[int]] = {}
+        for node in self._graph.nodes:
+            for output in node.outputs:
+                found.setdefault(self._memory(output), set()).add(node.index)
+        return found
 
     def _is_copy(self, node: Node) -> bool:
         """Whether a node's result has its bytes, and so its name, from another value."""
