@@ -114,6 +114,21 @@ REPEATED = {
         ),
         Variant(int8="dynamic"),
     ),
+    # an input that was moved to where a copy of state is written was no fault to the verifier
+    "a copy of state": Case(
+        Graph(
+            51000175,
+            ((1, 2, 17, 16), (1, 2, 17, 16)),
+            (
+                Step("running_sum", (0,), (0,)),
+                Step("conv_relu", (2,), (4, 3, 1, 1, 1, 2, True)),
+                Step("remember", (3,), (True,)),
+                Step("max_pool", (4,)),
+            ),
+            (5,),
+        ),
+        Variant(per_op=True),
+    ),
     # two regions in strips, of which one needs what the other one writes in pieces
     "strips behind strips": Case(
         Graph(

@@ -294,6 +294,45 @@ def test_two_names_of_one_state_may_both_write_it() -> None:
     assert faults(method) == set()
 
 
+def _copied(state: int, other: int, copy: int, **fields: Any) -> Method:
+    """The bytes of one state are copied before the input is read; both are read at the end, and
+    so is another state."""
+    method = Method()
+    a, out, last = _tensors(method, 0, 128, 144)
+    states = method.tensor(4, offset=state), method.tensor(4, offset=other)
+    held = method.tensor(4, offset=copy, **fields)
+    method.input(a).output(out)
+    method.call("aten::clone.out", states[0], method.none(), held, held)
+    method.call("aten::add.out", a, held, method.integer(1), out, out)
+    method.call("aten::add.out", out, states[1], method.integer(1), last, last)
+    return method
+
+
+def test_a_copy_of_state_overwrites_like_anything_else() -> None:
+    """What is there before the run has no writer, and neither has a copy of it."""
+    past = "is overwritten by a copy of what was there before the run"
+    assert faults(_copied(32, 48, 64)) == set()
+    for copy in (0, 8):  # over the input
+        found = messages(_copied(32, 48, copy))
+        assert f"value 0, read at instruction 1 (aten::add.out), {past}" in found
+    for copy in (40, 56):  # over other state, or over a part of the state itself
+        assert "state" in faults(_copied(32, 48, copy))
+        assert "is overwritten by a copy of other state" in messages(_copied(32, 48, copy))
+
+
+def test_a_copy_of_state_that_another_copy_overwrites() -> None:
+    for offset, kinds in ((96, set()), (64, {"overlap"}), (72, {"overlap"})):
+        method = Method()
+        first, second = method.tensor(4, offset=0), method.tensor(4, offset=32)
+        one, two = method.tensor(4, offset=64), method.tensor(4, offset=offset)
+        out = method.tensor(4, offset=128)
+        method.output(out)
+        method.call("aten::clone.out", first, method.none(), one, one)
+        method.call("aten::clone.out", second, method.none(), two, two)
+        method.call("aten::add.out", one, two, method.integer(1), out, out)
+        assert faults(method) == kinds
+
+
 # -- jumps --------------------------------------------------------------------------------
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, get_args
 
 from onearena.engine.arena import Arena
@@ -100,7 +101,8 @@ class Runtime:
             stamp = FileStamp.of(path)
             with open_pte(path) as file:
                 early = _initialise_early(native, file, files, mode)
-                description = describe(file, is_static)
+                with _without_collection():
+                    description = describe(file, is_static)
             if cache is not None:
                 cache.put(path, stamp, description, kind)
         if any(namespace in description for namespace in _KERNELS_APART):
@@ -109,6 +111,19 @@ class Runtime:
             name, description, self.arena.native, files, mode, cached_plans, unbounded, early
         )
         return Model(name, loaded)
+
+
+@contextlib.contextmanager
+def _without_collection() -> Iterator[None]:
+    """No garbage collection: an analysis makes many objects that all stay until it ends, and no
+    cycles, and each collection would look at everything that the process has imported."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _initialise_early(native: Any, file: PteFile, data_files: Sequence[str], mode: int) -> Any:

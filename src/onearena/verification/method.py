@@ -9,15 +9,18 @@ from onearena.pte.schema import Tensor
 from onearena.pte.tensors import ELEMENT_BYTES, tensor_bytes
 from onearena.timeline.steps import MethodSteps, Step
 from onearena.verification.joined import JoinedValues
-from onearena.verification.origins import Origin, Pieces, describe, moves_bytes, parts_of
+from onearena.verification.origins import Origin, Piece, Pieces, describe, moves_bytes, parts_of
 from onearena.verification.sharing import may_lie_at
 from onearena.verification.trace import (
     Extent,
     Trace,
     extents_of,
+    holds_own_copies,
     trace_method,
 )
 from onearena.verification.violation import Violation
+
+_PAST = "is overwritten by a copy of what was there before the run"
 
 
 def verify_method(
@@ -113,15 +116,18 @@ def _sources(
         if value in step.roles.maybe_reads:
             continue
         for target, pieces in sorted(readings, key=lambda reading: reading[0]):
-            own = target in written and (position, target) not in trace.unwritten
-            own |= target in in_parts
+            named = target in written | in_parts and (position, target) not in trace.unwritten
+            own = named or target in in_parts
             if mates.covers(target):
                 problem = mates.fault(trace, target, pieces)
             else:
                 inside = _written_inside(trace, extents, {target, *in_place}, target)
                 problem = _fault(trace, target, pieces, own, inside)
+                if problem is None and named and not holds_own_copies(trace, target, pieces):
+                    problem = _PAST
             if problem is None and value in parts:
-                problem = _part_fault(trace, pieces, parts[value], written | in_parts)
+                behind = (position, value) in trace.of_written
+                problem = _part_fault(trace, pieces, parts[value], written | in_parts, behind)
             if problem is not None and (value, problem) not in seen:
                 seen.add((value, problem))
                 name = f"value {value}" if target == value else f"value {value} (value {target})"
@@ -175,9 +181,17 @@ def _fault(
 
 
 def _part_fault(
-    trace: Trace, pieces: Pieces, part: tuple[int, int], written: Collection[int]
+    trace: Trace,
+    pieces: Pieces,
+    part: tuple[int, int],
+    written: Collection[int],
+    is_behind: bool,
 ) -> str | None:
-    """What is wrong with what a part of another value holds, or None."""
+    """What is wrong with what a part of another value holds, or None.
+
+    Args:
+        is_behind: the other value was written before, on every path.
+    """
     whole, offset = part
     # what is left of an earlier run is state, which is checked for the whole method
     held = [(o, at - p.start) for p in pieces for o, at in p.origins if o.kind != "before"]
@@ -186,7 +200,7 @@ def _part_fault(
         return f"is overwritten by {describe(min(strange, key=_rank))}"
     if whole in written and any(distance != offset for _, distance in held):
         return f"is not that part of value {whole}"
-    return None
+    return _PAST if is_behind and not holds_own_copies(trace, whole, pieces, offset) else None
 
 
 def _rank(origin: Origin) -> tuple[int, int]:
@@ -227,6 +241,24 @@ def _state(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> 
                     seen.add(origin)
                     found = f"the state in value {value} is overwritten by {describe(origin)}"
                     yield Violation("state", _name(method), found)
+            if not all(_is_its_own(trace, extents, names, value, piece) for piece in pieces):
+                found = f"the state in value {value} is overwritten by a copy of other state"
+                yield Violation("state", _name(method), found)
+
+
+def _is_its_own(
+    trace: Trace, extents: Mapping[int, Extent], names: Collection[int], value: int, piece: Piece
+) -> bool:
+    """Whether bytes from before the run are where they were, or where a copy put them."""
+    place = extents[value]
+    start = place.start + piece.start
+    for origin, at in piece.origins:
+        if origin.kind == "before" and (origin.content, at) != (place.arena, start):
+            copies = (trace.copied.get(name, ()) for name in names if name in extents)
+            starts = (start - extents[name].start for name in names if name in extents)
+            if not any((origin, at - s) in c for c, s in zip(copies, starts, strict=True)):
+                return False
+    return True
 
 
 def _has_before(pieces: Pieces) -> bool:

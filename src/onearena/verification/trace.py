@@ -63,6 +63,10 @@ class Trace:
         written: by value, the origins that its memory may hold after a step has written it.
         unwritten: the (step, value) among the targets of reads that nothing wrote before under
             their own name, on some path: views, and state.
+        of_written: the (step, value) among the reads that name a part of a value that was written
+            before on every path.
+        copied: by value, how far its first byte lies from bytes of the time before the run that a
+            step has copied into it: (origin, distance), for which the origin alone says little.
         loaded: values with initial state.
         at_exit: by value, the pieces of its own memory after the run, on some path.
     """
@@ -71,6 +75,8 @@ class Trace:
     targets: dict[tuple[int, int], set[int]] = field(default_factory=dict)
     written: dict[int, set[Origin]] = field(default_factory=dict)
     unwritten: set[tuple[int, int]] = field(default_factory=set)
+    of_written: set[tuple[int, int]] = field(default_factory=set)
+    copied: dict[int, set[tuple[Origin, int]]] = field(default_factory=dict)
     loaded: set[int] = field(default_factory=set)
     at_exit: dict[int, frozenset[Pieces]] = field(default_factory=dict)
 
@@ -91,6 +97,21 @@ def extents_in(plan: ExecutionPlan) -> dict[int, Extent]:
                 start = tensor.allocation_info.offset
                 result[index] = Extent(tensor.allocation_info.memory_id, start, start + size)
     return result
+
+
+def holds_own_copies(trace: Trace, value: int, pieces: Pieces, offset: int = 0) -> bool:
+    """Whether all bytes from before the run are ones that a step copied into this value.
+
+    Args:
+        offset: where the pieces begin in the value.
+    """
+    copied = trace.copied.get(value, ())
+    return all(
+        (origin, at - piece.start - offset) in copied
+        for piece in pieces
+        for origin, at in piece.origins
+        if origin.kind == "before"
+    )
 
 
 Seeds = Mapping[int, Iterable[tuple[int, int, Origin, int]]]
@@ -308,7 +329,7 @@ class _Tracer:
         for start, end, owners in in_place:
             assert extent is not None
             state.arenas[extent.arena].write(start, end, owners)
-            self._trace.written[target].update(origin for origin, _ in owners)
+            self._hold(target, owners)
 
     def _copy_parts(self, state: _State, step: Step) -> None:
         """All outputs of a kernel that copies parts of its operands."""
@@ -327,7 +348,7 @@ class _Tracer:
                 at = extent.start + start + piece.start
                 owners = frozenset((origin, at - first) for origin, first in piece.origins)
                 state.arenas[extent.arena].write(at, at + piece.size_bytes, owners)
-                self._trace.written[target].update(origin for origin, _ in owners)
+                self._hold(target, owners)
 
     def _is_view(self, state: _State, value: int) -> bool:
         """True when all bytes of an argument that may be a view come from one memory."""
@@ -343,9 +364,9 @@ class _Tracer:
         """Lets a view hold what its memory holds."""
         target = state.target(value)
         state.defined |= {target}
-        held = self._trace.written.setdefault(target, set())
         for piece in self._pieces(state, target):
-            held.update(origin for origin, _ in piece.origins)
+            start = self._extents[target].start + piece.start
+            self._hold(target, [(origin, start - at) for origin, at in piece.origins])
 
     def _copy(self, state: _State, source: int, value: int) -> None:
         """A reshape or copy: the target's bytes come from where the source's came from."""
@@ -354,12 +375,20 @@ class _Tracer:
         extent = self._extents[target]
         pieces = self._pieces(state, state.target(source))
         arena = state.arenas.setdefault(extent.arena, ByteMap())
-        held = self._trace.written.setdefault(target, set())
         for piece in pieces:
             start = extent.start + piece.start
             owners = frozenset((origin, start - at) for origin, at in piece.origins)
             arena.write(start, start + piece.size_bytes, owners)
-            held.update(origin for origin, _ in piece.origins)
+            self._hold(target, owners)
+
+    def _hold(self, target: int, owners: Iterable[_Owner]) -> None:
+        """Notes that bytes with these owners have been moved into a value."""
+        held = self._trace.written.setdefault(target, set())
+        for origin, base in owners:
+            held.add(origin)
+            if origin.kind == "before":
+                distance = self._extents[target].start - base
+                self._trace.copied.setdefault(target, set()).add((origin, distance))
 
     def _compute(self, state: _State, step: Step, value: int, keep: bool = False) -> None:
         """Writes a value, or as a piece of another one a part of that one's content."""
@@ -370,6 +399,7 @@ class _Tracer:
             return
         whole, offset = piece
         self._write(state, value, origin, keep, extent.start - offset)
+        state.defined |= {whole}
         self._trace.written.setdefault(whole, set()).add(origin)
 
     def _write(
@@ -403,6 +433,9 @@ class _Tracer:
         target = self._touch(state, position, value)
         if target not in state.defined:
             self._trace.unwritten.add((position, target))
+        part = piece_of(self._method.steps[position], value)
+        if part is not None and part[0] in state.defined:
+            self._trace.of_written.add((position, value))
         if target in self._extents:
             found = frozenset(((target, self._pieces(state, target)),))
             key = (position, value)

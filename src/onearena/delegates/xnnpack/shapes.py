@@ -10,7 +10,7 @@ order of the bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -33,12 +33,14 @@ def with_real_order(graph: Graph, what: str) -> Graph:
     Raises:
         FormatError: the graph contradicts itself.
     """
-    shapes: dict[int, Dims | None] = {v.id: v.dims for v in graph.values.values()}
     found: dict[int, Dims] = {}
     for node in graph.nodes:
-        derived, declared = _elementwise(node, shapes), graph.values[node.outputs[0]].dims
-        if derived not in (None, declared) and sorted(derived or ()) == sorted(declared):
-            shapes[node.outputs[0]] = found[node.outputs[0]] = derived or ()
+        if node.kind in _SAME_SHAPE or node.kind in BINARY:
+            dims = [found.get(value) or graph.values[value].dims for value in node.inputs]
+            (output,), derived = node.outputs, _elementwise(dims)
+            declared = graph.values[output].dims
+            if derived not in (None, declared) and sorted(derived or ()) == sorted(declared):
+                found[output] = derived or ()
     if not found:
         return graph
     values = tuple(reshaped(value, found) for value in graph.source.xvalues or ())
@@ -67,11 +69,11 @@ def values_of_other_shape(graph: Graph, argument_dims: Mapping[int, Dims]) -> fr
 
 def _output_shape(graph: Graph, node: Node, shapes: Mapping[int, Dims | None]) -> Dims | None:
     declared = graph.values[node.outputs[0]].dims
-    inputs = [shapes.get(value) for value in node.inputs]
-    if any(dims is None for dims in inputs):
+    inputs = [dims for value in node.inputs if (dims := shapes.get(value)) is not None]
+    if len(inputs) < len(node.inputs):
         return None
     if node.kind in _SAME_SHAPE or node.kind in BINARY:
-        return _elementwise(node, shapes)
+        return _elementwise(inputs)
     if inputs == [graph.values[value].dims for value in node.inputs]:
         return declared
     union = node.xnode.xnode_union
@@ -81,14 +83,12 @@ def _output_shape(graph: Graph, node: Node, shapes: Mapping[int, Dims | None]) -
     return None
 
 
-def _elementwise(node: Node, shapes: Mapping[int, Dims | None]) -> Dims | None:
-    """What a node with the shape of its operands gives its output; None for others."""
-    inputs = [shapes.get(value) for value in node.inputs]
-    if any(dims is None for dims in inputs):
-        return None
-    if node.kind in _SAME_SHAPE:
-        return inputs[0]
-    return _broadcast(inputs[0] or (), inputs[1] or ()) if node.kind in BINARY else None
+def _elementwise(inputs: Sequence[Dims]) -> Dims | None:
+    """What a node with the shape of its operands gives its output; None if they do not fit."""
+    first, *others = inputs
+    if not others or first == others[0]:
+        return first
+    return _broadcast(first, others[0])
 
 
 def _broadcast(first: Dims, second: Dims) -> Dims | None:
