@@ -19,6 +19,8 @@ PYTHON ?= python3
 # More arguments for every `pip install`, such as an index with CPU-only builds of torch.
 PIP_FLAGS ?=
 BENCH_FLAGS ?=
+# So many processes share the tests; each may need 4 GB.
+TEST_JOBS ?= 2
 FUZZ_COUNT ?= 200000
 FUZZ_JOBS ?= 2
 
@@ -53,7 +55,7 @@ test: $(VENV)/.dev
 	$(PY) -m ruff format --check $(CODE)
 	$(PY) -m mypy $(CODE)
 	$(VENV)/bin/clang-format --style=file:cpp/.clang-format --dry-run -Werror $(CPP)
-	$(PY) -m pytest
+	$(PY) -m pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder
 
 sanitize: $(VENV)/.dev
 	$(PY) -m tests.sanitized

@@ -320,6 +320,20 @@ def test_a_copy_of_state_overwrites_like_anything_else() -> None:
         assert "is overwritten by a copy of other state" in messages(_copied(32, 48, copy))
 
 
+def test_state_that_is_replaced_by_other_state() -> None:
+    """That is the program's will; the neighbour is not meant."""
+    for offset, kinds in ((48, set()), (40, {"state"}), (24, {"state"})):
+        method = Method()
+        source, target = method.tensor(4, offset=0), method.tensor(4, offset=offset)
+        other, out = method.tensor(4, offset=32), method.tensor(4, offset=96)
+        method.output(out)
+        method.call("aten::copy_", target, source, method.boolean(False), target)
+        method.call("aten::add.out", target, other, method.integer(1), out, out)
+        method.call(RELU, source, out, out)
+        assert faults(method) >= kinds
+        assert bool(faults(method)) == bool(kinds)
+
+
 def test_a_copy_of_state_that_another_copy_overwrites() -> None:
     for offset, kinds in ((96, set()), (64, {"overlap"}), (72, {"overlap"})):
         method = Method()

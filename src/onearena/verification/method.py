@@ -109,15 +109,15 @@ def _sources(
 ) -> Iterable[Violation]:
     written = _written(method)
     in_place = {v for step in method.steps for v in step.roles.in_place}
-    parts, in_parts = parts_of(method), _in_parts(method, written)
+    parts, own_names = parts_of(method), written | _in_parts(method, written)
     seen: set[tuple[int, str]] = set()
     for (position, value), readings in sorted(trace.reads.items(), key=lambda item: item[0]):
         step = method.steps[position]
         if value in step.roles.maybe_reads:
             continue
         for target, pieces in sorted(readings, key=lambda reading: reading[0]):
-            named = target in written | in_parts and (position, target) not in trace.unwritten
-            own = named or target in in_parts
+            named = target in own_names and (position, target) not in trace.unwritten
+            own = named or target in own_names - written
             if mates.covers(target):
                 problem = mates.fault(trace, target, pieces)
             else:
@@ -127,7 +127,7 @@ def _sources(
                     problem = _PAST
             if problem is None and value in parts:
                 behind = (position, value) in trace.of_written
-                problem = _part_fault(trace, pieces, parts[value], written | in_parts, behind)
+                problem = _part_fault(trace, pieces, parts[value], own_names, behind)
             if problem is not None and (value, problem) not in seen:
                 seen.add((value, problem))
                 name = f"value {value}" if target == value else f"value {value} (value {target})"
@@ -139,15 +139,14 @@ def _written_inside(
     trace: Trace, extents: Mapping[int, Extent], names: Iterable[int], value: int
 ) -> frozenset[Origin]:
     """What was written under these names as far as they lie inside a value."""
+    inside = _names_inside(extents, names, value)
+    return frozenset(origin for name in inside for origin in trace.written.get(name, ()))
+
+
+def _names_inside(extents: Mapping[int, Extent], names: Iterable[int], value: int) -> list[int]:
     place = extents[value]
-    return frozenset(
-        origin
-        for name in names
-        if (at := extents.get(name)) is not None
-        and (at.arena, place.start, place.end)
-        == (place.arena, min(at.start, place.start), max(at.end, place.end))
-        for origin in trace.written.get(name, ())
-    )
+    known = ((name, extents[name]) for name in names if name in extents)
+    return [name for name, at in known if at.arena == place.arena and _contains(place, at)]
 
 
 def _fault(
@@ -241,22 +240,23 @@ def _state(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> 
                     seen.add(origin)
                     found = f"the state in value {value} is overwritten by {describe(origin)}"
                     yield Violation("state", _name(method), found)
-            if not all(_is_its_own(trace, extents, names, value, piece) for piece in pieces):
+            inside = _names_inside(extents, names, value)
+            if not all(_is_its_own(trace, extents, inside, value, piece) for piece in pieces):
                 found = f"the state in value {value} is overwritten by a copy of other state"
                 yield Violation("state", _name(method), found)
 
 
 def _is_its_own(
-    trace: Trace, extents: Mapping[int, Extent], names: Collection[int], value: int, piece: Piece
+    trace: Trace, extents: Mapping[int, Extent], inside: Sequence[int], value: int, piece: Piece
 ) -> bool:
-    """Whether bytes from before the run are where they were, or where a copy put them."""
+    """Whether bytes from before the run are where they were, or where a copy put them that was
+    made under one of the names inside a value."""
     place = extents[value]
     start = place.start + piece.start
     for origin, at in piece.origins:
         if origin.kind == "before" and (origin.content, at) != (place.arena, start):
-            copies = (trace.copied.get(name, ()) for name in names if name in extents)
-            starts = (start - extents[name].start for name in names if name in extents)
-            if not any((origin, at - s) in c for c, s in zip(copies, starts, strict=True)):
+            known = ((name, at - (start - extents[name].start)) for name in inside)
+            if not any((origin, distance) in trace.copied.get(n, ()) for n, distance in known):
                 return False
     return True
 
