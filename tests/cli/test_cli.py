@@ -171,6 +171,25 @@ def test_bad_output_paths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.pte", "spread.pte"]
 
 
+@pytest.mark.parametrize("command", ["optimize", "bundle"])
+def test_a_missing_folder_is_found_out_before_the_work(
+    command: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def work(*args: object, **options: object) -> None:
+        raise AssertionError("nobody could have the result")
+
+    monkeypatch.setattr("onearena.pipeline._optimize", work)
+    monkeypatch.setattr("onearena.bundling.bundle._record", work)
+    source = spread_out(tmp_path)
+    for folder, reason in (("missing", "No such file"), (source.name, "Not a directory")):
+        code, _, err = run(capsys, command, str(source), "-o", str(tmp_path / folder / "x.pte"))
+        assert code == 2
+        assert reason in err
+
+
 def test_bad_usage_is_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     for args in (
         [],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import os
 import tempfile
@@ -56,8 +57,8 @@ def output_path(path: str | os.PathLike[str]) -> Path:
 
     Raises:
         UsageError: the path is empty, means standard output, cannot be a path (such as one that
-            is too long), or names something that is there and is not a regular file; renaming
-            over a device would destroy it.
+            is too long, or whose folder is missing), or names something that is there and is not
+            a regular file; renaming over a device would destroy it.
     """
     name = os.fspath(path)
     if name in ("", "-"):
@@ -68,10 +69,20 @@ def output_path(path: str | os.PathLike[str]) -> Path:
             raise UsageError(f"{name}: is a directory")
         if target.exists() and not target.is_file():
             raise UsageError(f"{name}: is there and is not a regular file")
+        _check_folder(target.parent)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise UsageError(f"{name}: cannot be written ({reason or error})") from None
     return target
+
+
+def _check_folder(folder: Path) -> None:
+    """Raises what opening a new file there would raise, before there is anything to write."""
+    folder.stat()
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def refuse_input(target: Path, *inputs: str | os.PathLike[str]) -> None:
