@@ -129,6 +129,22 @@ REPEATED = {
         ),
         Variant(per_op=True),
     ),
+    # a transpose that restores an order was traced to memory that by then was another value's
+    "an order that is restored later": Case(
+        Graph(
+            51000601,
+            ((1, 2, 12, 16), (1, 2, 12, 16)),
+            (
+                Step("gelu", (0,)),
+                Step("variance", (1,)),
+                Step("square", (2,)),
+                Step("cat", (4, 3, 1), (3, (1, 0, 1, 0, 2))),
+                Step("cat_outer", (5, 5), (1, (1, 0, 1))),
+            ),
+            (6,),
+        ),
+        number=2,
+    ),
     # two regions in strips, of which one needs what the other one writes in pieces
     "strips behind strips": Case(
         Graph(

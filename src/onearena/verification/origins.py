@@ -113,16 +113,15 @@ def parts_of(method: MethodSteps) -> dict[int, tuple[int, int]]:
     return {value: part for call in method.calls.values() for value, part in call.parts.items()}
 
 
-def copy_source(step: Step) -> int | None:
-    """The program value that a step only copies, maybe with another shape, through what stays
-    inside the call; None for other steps, and when what is copied is inside too."""
+def copied_values(step: Step) -> tuple[int, ...]:
+    """The payload's values that hold just what a node writes, since it only copies or restores an
+    order of elements, the nearest first; none for other steps."""
     if step.call is None or step.node is None or len(step.node.outputs) != 1:
-        return None
+        return ()
     call, touched = step.call, (*step.node.inputs, *step.node.outputs)
     if call.pieces.keys() & touched:
-        return None  # what a part of a value holds is named after the value
-    held = call.values(original(call.graph, call.names, step.node))
-    return held[0] if held else None
+        return ()  # what a part of a value holds is named after the value
+    return original(call.graph, call.names, step.node)
 
 
 def append_piece(pieces: list[Piece], piece: Piece) -> None:

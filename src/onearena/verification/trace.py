@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onearena.bytemap import ByteMap
+from onearena.delegates.xnnpack.simplify_names import may_keep_elements
 from onearena.errors import AnalysisError
 from onearena.pte.schema import ExecutionPlan, Tensor
 from onearena.pte.tensors import tensor_bytes
@@ -28,7 +29,7 @@ from onearena.verification.origins import (
     Pieces,
     append_piece,
     content_of,
-    copy_source,
+    copied_values,
     cut_pieces,
     moves_bytes,
     piece_of,
@@ -129,11 +130,14 @@ class _State:
     """The memory at one step.
 
     Attributes:
+        arenas: what the bytes of an arena hold; and by (value of a payload, value of it that it
+            came from by changes of order alone) what that one held when the first of these
+            changes read it, counted from its first byte.
         defined: values that were written on every path to here.
         begun: values that are being filled row by row; paths differ in them.
     """
 
-    arenas: dict[int, _Map] = field(default_factory=dict)
+    arenas: dict[int | tuple[int, int], _Map] = field(default_factory=dict)
     handles: dict[int, int] = field(default_factory=dict)
     defined: frozenset[int] = frozenset()
     begun: frozenset[int] = frozenset()
@@ -267,13 +271,13 @@ class _Tracer:
         state.begun -= {state.target(value) for value in step.roles.reads}
         for base, view in step.roles.aliases:
             state.handles[view] = state.target(base)
-        kernel = step.call is None
-        source = copied_by_kernel(self._method, step) if kernel else copy_source(step)
+        self._remember(state, position)
         if step.instruction in self._copied:
             self._copy_parts(state, step)
         for value in step.roles.writes if step.instruction not in self._copied else ():
-            if source is not None and self._is_planned(state, source, value):
-                self._copy(state, source, value)
+            copied = self._copied_pieces(state, step)
+            if copied is not None and state.target(value) in self._extents:
+                self._copy(state, copied, value)
             elif not step.roles.understood:
                 # nobody knows which of its values it wrote: they all hold something of it
                 self._write(state, value, Origin("write", self._number(step), UNKNOWN), base=0)
@@ -299,8 +303,50 @@ class _Tracer:
         arena = state.arenas.setdefault(place.arena, ByteMap())
         arena.write(place.start, place.end, frozenset(((origin, 0),)))
 
-    def _is_planned(self, state: _State, source: int, value: int) -> bool:
-        return state.target(source) in self._extents and state.target(value) in self._extents
+    def _remember(self, state: _State, position: int) -> None:
+        """Before a node writes: what there is now where its operand lies, or was where that came
+        from. When a later node restores the order, that memory may be another value's."""
+        steps = self._method.steps
+        step = steps[position]
+        if position == 0 or steps[position - 1].instruction != step.instruction:
+            state.arenas = {key: held for key, held in state.arenas.items() if isinstance(key, int)}
+        if step.call is None or step.node is None or not may_keep_elements(step.node):
+            return
+        operand, output = step.node.inputs[0], step.node.outputs[0]
+        held: dict[int | tuple[int, int], _Map] = {
+            (output, key[1]): image
+            for key, image in state.arenas.items()
+            if not isinstance(key, int) and key[0] == operand
+        }
+        for value in step.call.values((operand,)):
+            if state.target(value) in self._extents:
+                held[output, operand] = self._image(state, state.target(value))
+        state.arenas.update(held)
+
+    def _image(self, state: _State, value: int) -> _Map:
+        result: _Map = ByteMap()
+        for piece in self._pieces(state, value):
+            owners = frozenset((origin, piece.start - at) for origin, at in piece.origins)
+            result.write(piece.start, piece.start + piece.size_bytes, owners)
+        return result
+
+    def _copied_pieces(self, state: _State, step: Step) -> Pieces | None:
+        """What a step writes, where it copies what planned memory holds or held; else None."""
+        if step.call is None or step.node is None:
+            source = copied_by_kernel(self._method, step)
+            if source is None or state.target(source) not in self._extents:
+                return None
+            return self._pieces(state, state.target(source))
+        output = step.node.outputs[0]
+        for value in copied_values(step):
+            image = state.arenas.get((output, value))
+            if image is not None:
+                owned = image.items()
+                return tuple(
+                    Piece(start, end - start, frozenset((o, start - base) for o, base in owners))
+                    for start, end, owners in owned
+                )
+        return None
 
     def _origin(self, step: Step, value: int) -> Origin:
         return Origin("write", self._number(step), content_of(step, value))
@@ -368,12 +414,11 @@ class _Tracer:
             start = self._extents[target].start + piece.start
             self._hold(target, [(origin, start - at) for origin, at in piece.origins])
 
-    def _copy(self, state: _State, source: int, value: int) -> None:
+    def _copy(self, state: _State, pieces: Pieces, value: int) -> None:
         """A reshape or copy: the target's bytes come from where the source's came from."""
         target = state.target(value)
         state.defined |= {target}
         extent = self._extents[target]
-        pieces = self._pieces(state, state.target(source))
         arena = state.arenas.setdefault(extent.arena, ByteMap())
         for piece in pieces:
             start = extent.start + piece.start
@@ -464,7 +509,8 @@ def _join(first: _State, second: _State) -> _State:
     empty: _Map = ByteMap()
     for arena in {*first.arenas, *second.arenas}:
         a, b = first.arenas.get(arena, empty), second.arenas.get(arena, empty)
-        before = frozenset(((Origin("before", -1, arena), 0),))
+        # an image is complete in both
+        before = frozenset(((Origin("before", -1, arena if isinstance(arena, int) else 0), 0),))
         joined: _Map = ByteMap()
         for one, other in ((a, b), (b, a)):
             for start, end, owners in one.items():

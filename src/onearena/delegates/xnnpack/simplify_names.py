@@ -62,7 +62,7 @@ def original(graph: Graph, names: Mapping[int, int], node: Node) -> tuple[int, .
     found: list[int] = []
     wanted = names[node.outputs[0]]
     current: Node | None = node
-    while current is not None and _may_keep_elements(current):
+    while current is not None and may_keep_elements(current):
         operand = current.inputs[0]
         if names[operand] == wanted:
             found.append(operand)
@@ -70,13 +70,14 @@ def original(graph: Graph, names: Mapping[int, int], node: Node) -> tuple[int, .
     return tuple(found)
 
 
-def _may_keep_elements(node: Node) -> bool:
+def may_keep_elements(node: Node) -> bool:
+    """Whether a node is of a kind that can change nothing but the order of elements."""
     return node.kind in SAME_BYTES | {x.XNNStaticTranspose, x.XNNStaticConstantPad}
 
 
 def _keeps_elements(node: Node, source: Value, target: Value) -> bool:
     """True for a node whose result has its operand's elements, all of them, as they are."""
-    if not _may_keep_elements(node):
+    if not may_keep_elements(node):
         return False
     if source.size_bytes is None or source.size_bytes != target.size_bytes:
         return False
