@@ -145,6 +145,23 @@ REPEATED = {
         ),
         number=2,
     ),
+    # two copies of one value have one content, and one was moved over the other
+    "copies over copies": Case(
+        Graph(
+            52000871,
+            ((1, 4, 8, 16), (1, 4, 1, 16)),
+            (
+                Step("negative", (1,)),
+                Step("product", (2, 2), (False,)),
+                Step("square", (3,)),
+                Step("div", (4, 4)),
+            ),
+            (5, 4, 5, 5),
+        ),
+        Variant(any_height=True, elides_views=False, arenas=3),
+        Options(time_limit_s=0.02, simplify=False, rematerialise=False, arena_base=32),
+        number=1,
+    ),
     # two regions in strips, of which one needs what the other one writes in pieces
     "strips behind strips": Case(
         Graph(

@@ -347,6 +347,21 @@ def test_a_copy_of_state_that_another_copy_overwrites() -> None:
         assert faults(method) == kinds
 
 
+def test_a_copy_that_another_copy_of_the_same_overwrites() -> None:
+    """Both have the same content, at other places."""
+    for offset, kinds in ((48, set()), (32, set()), (40, {"overlap"}), (44, {"overlap"})):
+        method = Method()
+        a, t = _tensors(method, 0, 16)
+        one, two = method.tensor(4, offset=32), method.tensor(4, offset=offset)
+        out = method.tensor(4, offset=96)
+        method.input(a).output(out)
+        method.call(RELU, a, t, t)
+        method.call("aten::clone.out", t, method.none(), one, one)
+        method.call("aten::clone.out", t, method.none(), two, two)
+        method.call("aten::add.out", one, two, method.integer(1), out, out)
+        assert faults(method) == kinds
+
+
 # -- jumps --------------------------------------------------------------------------------
 
 

@@ -14,13 +14,11 @@ from onearena.verification.sharing import may_lie_at
 from onearena.verification.trace import (
     Extent,
     Trace,
+    displaced,
     extents_of,
-    holds_own_copies,
     trace_method,
 )
 from onearena.verification.violation import Violation
-
-_PAST = "is overwritten by a copy of what was there before the run"
 
 
 def verify_method(
@@ -123,8 +121,8 @@ def _sources(
             else:
                 inside = _written_inside(trace, extents, {target, *in_place}, target)
                 problem = _fault(trace, target, pieces, own, inside)
-                if problem is None and named and not holds_own_copies(trace, target, pieces):
-                    problem = _PAST
+                if problem is None and named:
+                    problem = _place_fault(displaced(trace, target, pieces))
             if problem is None and value in parts:
                 behind = (position, value) in trace.of_written
                 problem = _part_fault(trace, pieces, parts[value], own_names, behind)
@@ -199,7 +197,15 @@ def _part_fault(
         return f"is overwritten by {describe(min(strange, key=_rank))}"
     if whole in written and any(distance != offset for _, distance in held):
         return f"is not that part of value {whole}"
-    return _PAST if is_behind and not holds_own_copies(trace, whole, pieces, offset) else None
+    return _place_fault(displaced(trace, whole, pieces, offset)) if is_behind else None
+
+
+def _place_fault(culprit: Origin | None) -> str | None:
+    if culprit is None:
+        return None
+    if culprit.kind == "before":
+        return "is overwritten by a copy of what was there before the run"
+    return f"is overwritten by another copy of {describe(culprit)}"
 
 
 def _rank(origin: Origin) -> tuple[int, int]:
@@ -256,7 +262,7 @@ def _is_its_own(
     for origin, at in piece.origins:
         if origin.kind == "before" and (origin.content, at) != (place.arena, start):
             known = ((name, at - (start - extents[name].start)) for name in inside)
-            if not any((origin, distance) in trace.copied.get(n, ()) for n, distance in known):
+            if not any((origin, distance) in trace.held.get(n, ()) for n, distance in known):
                 return False
     return True
 

@@ -9,7 +9,7 @@ from onearena.pte.tensors import tensor_bytes
 from onearena.timeline.steps import MethodSteps
 from onearena.verification.instructions import instruction_changes, instructions_gone
 from onearena.verification.origins import Origin, Pieces, cut_pieces
-from onearena.verification.trace import Reading, Trace, extents_of, holds_own_copies, trace_method
+from onearena.verification.trace import Reading, Trace, displaced, extents_of, trace_method
 from onearena.verification.violation import Violation
 
 _Parts = Mapping[tuple[int, int], tuple[int, int]]
@@ -230,7 +230,7 @@ def _is_as_written(trace: Trace, whole: int, pieces: Pieces, offset: int | None)
     origins = {origin for piece in pieces for origin, _ in piece.origins}
     distances = {at - p.start for p in pieces for _, at in p.origins}
     is_one = origins <= held and len(distances) <= 1 and offset in (None, *distances)
-    return is_one and (offset is not None or holds_own_copies(trace, whole, pieces))
+    return is_one and (offset is not None or displaced(trace, whole, pieces) is None)
 
 
 def _is_by(instruction: int, pieces: Pieces) -> bool:

@@ -66,8 +66,9 @@ class Trace:
             their own name, on some path: views, and state.
         of_written: the (step, value) among the reads that name a part of a value that was written
             before on every path.
-        copied: by value, how far its first byte lies from bytes of the time before the run that a
-            step has copied into it: (origin, distance), for which the origin alone says little.
+        held: by value, (origin, where in it the value's first byte would lie) of what was written
+            or copied into it; of `UNKNOWN` contents, which have no places, the second means
+            nothing.
         loaded: values with initial state.
         at_exit: by value, the pieces of its own memory after the run, on some path.
     """
@@ -77,7 +78,7 @@ class Trace:
     written: dict[int, set[Origin]] = field(default_factory=dict)
     unwritten: set[tuple[int, int]] = field(default_factory=set)
     of_written: set[tuple[int, int]] = field(default_factory=set)
-    copied: dict[int, set[tuple[Origin, int]]] = field(default_factory=dict)
+    held: dict[int, set[tuple[Origin, int]]] = field(default_factory=dict)
     loaded: set[int] = field(default_factory=set)
     at_exit: dict[int, frozenset[Pieces]] = field(default_factory=dict)
 
@@ -100,19 +101,23 @@ def extents_in(plan: ExecutionPlan) -> dict[int, Extent]:
     return result
 
 
-def holds_own_copies(trace: Trace, value: int, pieces: Pieces, offset: int = 0) -> bool:
-    """Whether all bytes from before the run are ones that a step copied into this value.
+def displaced(trace: Trace, value: int, pieces: Pieces, offset: int = 0) -> Origin | None:
+    """Whose bytes lie elsewhere in a value than they were written or copied to, or were there
+    before the run and were copied to elsewhere; None if none do. Bytes of contents that were never
+    written into the value are not looked at.
 
     Args:
         offset: where the pieces begin in the value.
     """
-    copied = trace.copied.get(value, ())
-    return all(
-        (origin, at - piece.start - offset) in copied
-        for piece in pieces
-        for origin, at in piece.origins
-        if origin.kind == "before"
-    )
+    held = trace.held.get(value, set())
+    origins = {origin for origin, _ in held}
+    for piece in pieces:
+        for origin, at in piece.origins:
+            is_known = origin.kind == "before" or origin in origins
+            is_known &= origin.content != UNKNOWN
+            if is_known and (origin, at - piece.start - offset) not in held:
+                return origin
+    return None
 
 
 Seeds = Mapping[int, Iterable[tuple[int, int, Origin, int]]]
@@ -426,14 +431,12 @@ class _Tracer:
             arena.write(start, start + piece.size_bytes, owners)
             self._hold(target, owners)
 
-    def _hold(self, target: int, owners: Iterable[_Owner]) -> None:
-        """Notes that bytes with these owners have been moved into a value."""
-        held = self._trace.written.setdefault(target, set())
-        for origin, base in owners:
-            held.add(origin)
-            if origin.kind == "before":
-                distance = self._extents[target].start - base
-                self._trace.copied.setdefault(target, set()).add((origin, distance))
+    def _hold(self, target: int, owners: Collection[_Owner]) -> None:
+        """Notes that bytes with these owners have been written into a value."""
+        start = self._extents[target].start if target in self._extents else 0
+        self._trace.written.setdefault(target, set()).update(origin for origin, _ in owners)
+        held = self._trace.held.setdefault(target, set())
+        held.update((origin, start - base) for origin, base in owners)
 
     def _compute(self, state: _State, step: Step, value: int, keep: bool = False) -> None:
         """Writes a value, or as a piece of another one a part of that one's content."""
@@ -443,9 +446,11 @@ class _Tracer:
             self._write(state, value, origin, keep)
             return
         whole, offset = piece
-        self._write(state, value, origin, keep, extent.start - offset)
+        base = extent.start - offset
+        self._write(state, value, origin, keep, base)
         state.defined |= {whole}
-        self._trace.written.setdefault(whole, set()).add(origin)
+        # whoever reads the whole finds it if it lies where it belongs
+        self._hold(whole, [(origin, self._extents[whole].start if whole in self._extents else 0)])
 
     def _write(
         self,
@@ -460,9 +465,9 @@ class _Tracer:
         if extent is None:
             return
         state.defined |= {target}
-        self._trace.written.setdefault(target, set()).add(origin)
-        arena = state.arenas.setdefault(extent.arena, ByteMap())
         owner = frozenset(((origin, extent.start if base is None else base),))
+        self._hold(target, owner)
+        arena = state.arenas.setdefault(extent.arena, ByteMap())
         if keep:
             for start, end, old in arena.read(extent.start, extent.end):
                 arena.write(start, end, owner | (old or frozenset()))
