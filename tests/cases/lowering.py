@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +30,20 @@ class Module(nn.Module):
 
 VERSION = tuple(int(part) for part in version("executorch").split(".")[:2])
 NEEDS_1_5 = pytest.mark.skipif(VERSION < (1, 5), reason="ExecuTorch 1.4 exports it wrongly")
+
+
+def _cpu_has(feature: str) -> bool:
+    """Whether Linux says so of an x86-64."""
+    try:
+        return f" {feature} " in f"{Path('/proc/cpuinfo').read_text(encoding='utf-8')} "
+    except OSError:
+        return False
+
+
+HAS_AVX512 = _cpu_has("avx512_vnni")
+NEEDS_AVX512 = pytest.mark.skipif(
+    not HAS_AVX512, reason="workspaces are predicted for a CPU with AVX-512"
+)
 Partitioners = Callable[[], list[Any]]
 
 

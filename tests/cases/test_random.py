@@ -162,6 +162,18 @@ REPEATED = {
         Options(time_limit_s=0.02, simplify=False, rematerialise=False, arena_base=32),
         number=1,
     ),
+    "dimensions in another order, of a transpose": Case(
+        Graph(
+            54000072,
+            ((1, 8, 17, 8), (1, 8, 17, 8)),
+            (
+                Step("permute", (0,), (0, 2, 3, 1)),
+                Step("conv", (2,), (8, 1, 2, 0, 1, 1, True)),
+            ),
+            (3,),
+        ),
+        Variant(int8="dynamic"),
+    ),
     # two regions in strips, of which one needs what the other one writes in pieces
     "strips behind strips": Case(
         Graph(

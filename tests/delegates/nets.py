@@ -129,7 +129,7 @@ class Net:
             "dilation_height": 1,
             "dilation_width": 1,
             "groups": 1,
-            "group_input_channels": self._dims(source)[-1],
+            "group_input_channels": self._dims(source)[-1] // fields.get("groups", 1),
             "group_output_channels": self._dims(target)[-1],
         }
         channels = defaults["group_output_channels"]

@@ -23,7 +23,7 @@ from onearena.pipeline import optimize, verify
 from onearena.pte.reader import open_pte
 from onearena.runtime.workspace import measure_workspace
 from onearena.verification.strips import strip_fault
-from tests.cases.lowering import Module, lower
+from tests.cases.lowering import NEEDS_AVX512, Module, lower
 from tests.cases.running import difference, play, random_calls
 from tests.delegates.nets import Net
 
@@ -68,6 +68,7 @@ def is_flagged(graph: Graph) -> dict[int, bool]:
     }
 
 
+@NEEDS_AVX512
 def test_the_smallest_tables_leave_the_heap(stock: Path, tmp_path: Path) -> None:
     files = {}
     notes: tuple[str, ...] = ()

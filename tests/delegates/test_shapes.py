@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph
+from onearena.delegates.xnnpack.rules import closed_reason
 from onearena.delegates.xnnpack.shapes import values_of_other_shape, with_real_order
 from tests.delegates.nets import Net
 
@@ -55,3 +56,24 @@ def test_sums_are_as_wide_as_both_operands() -> None:
     net.binary(x.XNNMultiply, channels, image, total)
     net.unary(x.XNNAbs, total, net.output(*STORED))
     assert with_real_order(net.index(), "net").values[total].dims == STORED
+
+
+def test_transposes_and_pads_are_followed() -> None:
+    net = Net()
+    source, stored, padded = net.input(*BEFORE), net.inner(*BEFORE), net.inner(1, 4, 7, 6)
+    net.transpose(source, stored, 0, 2, 3, 1)
+    net.pad(stored, padded, (0, 1, 0, 0), (0, 0, 1, 0))
+    net.unary(x.XNNAbs, padded, net.output(1, 6, 7, 4))
+    graph = with_real_order(net.index(), "net")
+    assert graph.values[stored].dims == STORED
+    assert graph.values[padded].dims == (1, 6, 7, 4)
+
+
+def test_an_image_with_other_channels_than_its_convolution_is_not_understood() -> None:
+    net = Net()
+    net.conv(net.input(*STORED), net.output(*STORED))
+    assert closed_reason(net.index()) is None
+    net = Net()
+    image, target = net.input(*BEFORE), net.output(*STORED)
+    net.conv(image, target, group_input_channels=4)
+    assert closed_reason(net.index()) == "a convolution of what is declared with other channels"

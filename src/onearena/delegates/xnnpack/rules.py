@@ -128,6 +128,8 @@ def closed_reason(graph: Graph) -> str | None:
             return "an attention node"
         if node.kind is x.XNNBatchMatrixMultiply and _is_dequantized(graph, node.inputs[1]):
             return "a matrix product whose right operand is dequantized"
+        if _has_other_channels(graph, node):
+            return "a convolution of what is declared with other channels"
         if _is_unbounded_clamp(node):
             return "a clamp without bounds"
         if not seen.isdisjoint(node.outputs):
@@ -140,6 +142,16 @@ def closed_reason(graph: Graph) -> str | None:
                 return "a node that reads a value before it is written"
         seen.update(node.outputs)
     return None
+
+
+def _has_other_channels(graph: Graph, node: Node) -> bool:
+    """Whether the dimensions of an image are not in the order of its bytes, for all that we know:
+    the channels come last, and the operator says how many there are."""
+    union = node.xnode.xnode_union
+    if not isinstance(union, x.XNNConv2d | x.XNNConvTranspose2d):
+        return False
+    dims = graph.values[node.inputs[0]].dims
+    return dims[-1:] != (union.groups * union.group_input_channels,)
 
 
 def _is_dequantized(graph: Graph, value: int) -> bool:

@@ -16,7 +16,13 @@ from math import prod
 
 from onearena.delegates.xnnpack.graph import Graph, Node, index_graph
 from onearena.delegates.xnnpack.rules import BINARY, UNARY
-from onearena.delegates.xnnpack.schema import XNNCopy, XNNSoftmax, XNNStaticReshape
+from onearena.delegates.xnnpack.schema import (
+    XNNCopy,
+    XNNSoftmax,
+    XNNStaticConstantPad,
+    XNNStaticReshape,
+    XNNStaticTranspose,
+)
 from onearena.delegates.xnnpack.simplify_edit import reshaped
 
 Dims = tuple[int, ...]
@@ -35,12 +41,12 @@ def with_real_order(graph: Graph, what: str) -> Graph:
     """
     found: dict[int, Dims] = {}
     for node in graph.nodes:
-        if node.kind in _SAME_SHAPE or node.kind in BINARY:
-            dims = [found.get(value) or graph.values[value].dims for value in node.inputs]
-            (output,), derived = node.outputs, _elementwise(dims)
+        derived = _derived(node, [found.get(v) or graph.values[v].dims for v in node.inputs])
+        if derived is not None:
+            (output,) = node.outputs
             declared = graph.values[output].dims
-            if derived not in (None, declared) and sorted(derived or ()) == sorted(declared):
-                found[output] = derived or ()
+            if derived != declared and sorted(derived) == sorted(declared):
+                found[output] = derived
     if not found:
         return graph
     values = tuple(reshaped(value, found) for value in graph.source.xvalues or ())
@@ -72,8 +78,9 @@ def _output_shape(graph: Graph, node: Node, shapes: Mapping[int, Dims | None]) -
     inputs = [dims for value in node.inputs if (dims := shapes.get(value)) is not None]
     if len(inputs) < len(node.inputs):
         return None
-    if node.kind in _SAME_SHAPE or node.kind in BINARY:
-        return _elementwise(inputs)
+    derived = _derived(node, inputs)
+    if derived is not None or node.kind in BINARY:
+        return derived
     if inputs == [graph.values[value].dims for value in node.inputs]:
         return declared
     union = node.xnode.xnode_union
@@ -83,12 +90,23 @@ def _output_shape(graph: Graph, node: Node, shapes: Mapping[int, Dims | None]) -
     return None
 
 
-def _elementwise(inputs: Sequence[Dims]) -> Dims | None:
-    """What a node with the shape of its operands gives its output; None if they do not fit."""
-    first, *others = inputs
-    if not others or first == others[0]:
-        return first
-    return _broadcast(first, others[0])
+def _derived(node: Node, inputs: Sequence[Dims]) -> Dims | None:
+    """What a node makes of operands with these shapes; None if they do not fit, and for kinds that
+    are not known here."""
+    if node.kind in _SAME_SHAPE:
+        return inputs[0]
+    if node.kind in BINARY:
+        return inputs[0] if inputs[0] == inputs[1] else _broadcast(inputs[0], inputs[1])
+    union = node.xnode.xnode_union
+    if isinstance(union, XNNStaticTranspose):
+        perm, dims = union.perm or (), inputs[0]
+        is_one = sorted(perm) == list(range(len(dims)))
+        return tuple(dims[axis] for axis in perm) if is_one else None
+    if isinstance(union, XNNStaticConstantPad):
+        padded = (inputs[0], union.pre_paddings or (), union.post_paddings or ())
+        fits = len({len(dims) for dims in padded}) == 1
+        return tuple(sum(sizes) for sizes in zip(*padded, strict=True)) if fits else None
+    return None
 
 
 def _broadcast(first: Dims, second: Dims) -> Dims | None:
