@@ -108,4 +108,4 @@ X86_64_AVX2 = Target(
     convolution=Gemm(5, 16),
     dynamic_convolution=Gemm(4, 8, depth=8),
 )
-"""Other CPUs since 2013; from the source, and measured with the wheel of ExecuTorch 1.5.1 (Zen 3)."""
+"""Other CPUs since 2013; from the source, measured with ExecuTorch 1.5.1's wheel on a Zen 3."""
