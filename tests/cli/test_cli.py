@@ -184,10 +184,10 @@ def test_a_missing_folder_is_found_out_before_the_work(
     monkeypatch.setattr("onearena.pipeline._optimize", work)
     monkeypatch.setattr("onearena.bundling.bundle._record", work)
     source = spread_out(tmp_path)
-    for folder, reason in (("missing", "No such file"), (source.name, "Not a directory")):
+    for folder in ("missing", source.name):
         code, _, err = run(capsys, command, str(source), "-o", str(tmp_path / folder / "x.pte"))
         assert code == 2
-        assert reason in err
+        assert "there is no directory" in err
 
 
 def test_bad_usage_is_code_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,8 +69,6 @@ def target_path(
         for other in inputs:
             if _is_same(target, other):
                 raise UsageError(f"{name}: would overwrite {os.fspath(other)}")
-        if not target.parent.is_dir():
-            raise UsageError(f"{name}: there is no directory {target.parent}")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise UsageError(f"{name}: cannot be written ({reason or error})") from None

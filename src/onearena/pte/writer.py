@@ -69,20 +69,14 @@ def output_path(path: str | os.PathLike[str]) -> Path:
             raise UsageError(f"{name}: is a directory")
         if target.exists() and not target.is_file():
             raise UsageError(f"{name}: is there and is not a regular file")
-        _check_folder(target.parent)
+        if not target.parent.is_dir():
+            raise UsageError(f"{name}: there is no directory {target.parent}")
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise UsageError(f"{name}: cannot be written ({reason or error})") from None
     return target
-
-
-def _check_folder(folder: Path) -> None:
-    """Raises what opening a new file there would raise, before there is anything to write."""
-    folder.stat()
-    if not folder.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def refuse_input(target: Path, *inputs: str | os.PathLike[str]) -> None:
