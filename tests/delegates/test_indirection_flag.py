@@ -129,6 +129,9 @@ def test_pointers_become_scratch_that_is_predicted(files: tuple[Path, Path]) -> 
         assert measured.bytes is not None
         assert measured.heap_growth_bytes is not None
         assert _predicted(path) == measured.bytes
+        if HAS_AVX512:  # for which `inspect` predicts
+            (method,) = inspect(path).methods
+            assert method.before.workspace_bytes == measured.bytes
         growth.append(measured.heap_growth_bytes)
     one_table = 9 * 8 * SIZE * SIZE
     assert growth[0] - growth[1] > 2 * one_table

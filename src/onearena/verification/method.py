@@ -107,7 +107,8 @@ def _sources(
 ) -> Iterable[Violation]:
     written = _written(method)
     in_place = {v for step in method.steps for v in step.roles.in_place}
-    parts, own_names = parts_of(method), written | _in_parts(method, written)
+    parts, in_parts = parts_of(method), _in_parts(method, written)
+    own_names = written | in_parts
     seen: set[tuple[int, str]] = set()
     for (position, value), readings in sorted(trace.reads.items(), key=lambda item: item[0]):
         step = method.steps[position]
@@ -115,7 +116,7 @@ def _sources(
             continue
         for target, pieces in sorted(readings, key=lambda reading: reading[0]):
             named = target in own_names and (position, target) not in trace.unwritten
-            own = named or target in own_names - written
+            own = named or target in in_parts
             if mates.covers(target):
                 problem = mates.fault(trace, target, pieces)
             else:

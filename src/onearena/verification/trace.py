@@ -279,8 +279,8 @@ class _Tracer:
         self._remember(state, position)
         if step.instruction in self._copied:
             self._copy_parts(state, step)
+        copied = self._copied_pieces(state, step)
         for value in step.roles.writes if step.instruction not in self._copied else ():
-            copied = self._copied_pieces(state, step)
             if copied is not None and state.target(value) in self._extents:
                 self._copy(state, copied, value)
             elif not step.roles.understood:
@@ -394,8 +394,9 @@ class _Tracer:
             self._write(state, value, self._origin(step, value))
             target = state.target(value)
             extent = self._extents.get(target)
-            for start, piece in held.get(value, ()) if extent is not None else ():
-                assert extent is not None
+            if extent is None:
+                continue  # nobody reads it, and it has no place
+            for start, piece in held.get(value, ()):
                 at = extent.start + start + piece.start
                 owners = frozenset((origin, at - first) for origin, first in piece.origins)
                 state.arenas[extent.arena].write(at, at + piece.size_bytes, owners)
