@@ -3,8 +3,9 @@
 Much of the time that ``torch.export`` and the XNNPACK quantizer spend on a small network does not
 depend on it: they list all composite operators of PyTorch, override their kernels one by one, and
 trace the patterns that they look for. Within `kept_facts` that happens once per process; a pass
-that changed nothing does not trace the graph again; and the Python code of a graph is written
-when it is first run, which most graphs never are. The programs are the same byte for byte
+that changed nothing does not trace the graph again; the Python code of a graph is written when
+it is first run, which most graphs never are; and what a node was made from is shared by all that
+say so, not copied for each of them. The programs are the same byte for byte
 (`test_quick_export.py`).
 """
 
@@ -30,6 +31,7 @@ _DECOMPOSITIONS = "torch.export.decomp_utils"
 _FAKES = "torch._subclasses.fake_impls"
 _PASSES = "executorch.exir.pass_base"
 _GRAPHS = "torch.fx.graph_module"
+_ORIGINS = "torch.fx.traceback"
 _PATTERNS = "executorch.backends.xnnpack.quantizer.xnnpack_quantizer_utils"
 
 _kept: dict[str, Any] = {}
@@ -53,6 +55,7 @@ def kept_facts() -> Iterator[None]:
                 stack.enter_context(mock.patch(f"{module}.{name}", make(original)))
         _patch_passes(stack)
         _patch_recompiling(stack)
+        _patch_origins(stack)
         yield
 
 
@@ -207,3 +210,13 @@ class _Waiting:
         self.recompile(made)
         is_plain = graph is None and self.name == "forward"
         return getattr(owner if is_plain else made, self.name)
+
+
+# -- origins of nodes ---------------------------------------------------------------------
+
+
+def _patch_origins(stack: ExitStack) -> None:
+    source = getattr(importlib.import_module(_ORIGINS), "NodeSource", None)
+    if source is not None and not hasattr(source, "__deepcopy__"):  # nobody changes one
+        itself = mock.patch.object(source, "__deepcopy__", lambda self, _: self, create=True)
+        stack.enter_context(itself)
