@@ -11,6 +11,7 @@ from executorch.exir import ExecutorchBackendConfig
 from executorch.exir.memory_planning import MemoryPlanningAlgorithmSuite, greedy, naive
 from executorch.exir.passes import MemoryPlanningPass
 
+from onearena.exporting.planning import planning_algorithm
 from onearena.memory_map import MemoryMap, parse_memory_map
 from onearena.options import ARENA_BASES, Options, Pointers
 from tests.cases.random_graphs import Graph, Step, draw_graph
@@ -142,8 +143,12 @@ def _memory_map(rng: random.Random) -> MemoryMap:
     return parse_memory_map(f"{fast}slow:16M:{2 if fast else 1}")
 
 
-def configuration(variant: Variant) -> ExecutorchBackendConfig:
-    """The exporter's configuration of a variant."""
+def configuration(variant: Variant, own_plan: bool = False) -> ExecutorchBackendConfig:
+    """The exporter's configuration of a variant.
+
+    Args:
+        own_plan: planned by onearena's algorithm, not by ExecuTorch's.
+    """
 
     def plan(
         alignment: int, specs: Any, graph_module: Any, graph_signature: Any, extra_padding: int = 0
@@ -153,6 +158,8 @@ def configuration(variant: Variant) -> ExecutorchBackendConfig:
             if variant.arenas > 1:
                 spec.mem_id = 1 + number % variant.arenas
         algorithm = greedy if variant.reuses else naive
+        if own_plan:
+            algorithm = planning_algorithm
         return algorithm(alignment, specs, graph_module, graph_signature, extra_padding)
 
     return ExecutorchBackendConfig(

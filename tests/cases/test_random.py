@@ -114,6 +114,15 @@ REPEATED = {
         ),
         Variant(int8="dynamic"),
     ),
+    # ExecuTorch's plan lets the second branch overwrite what came out of the first one
+    "two branches": Case(
+        Graph(
+            62000371,
+            ((2, 2, 12, 8),),
+            (Step("choose", (0,), ("simple",)), Step("choose", (0,), ("mixed",))),
+            (2, 1),
+        )
+    ),
     # an input that was moved to where a copy of state is written was no fault to the verifier
     "a copy of state": Case(
         Graph(
