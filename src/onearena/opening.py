@@ -9,7 +9,14 @@ from math import prod
 
 from onearena.delegates.ethosu.payload import ETHOSU_BACKEND
 from onearena.delegates.xnnpack.call import XnnpackCall, understand_call
-from onearena.delegates.xnnpack.graph import Graph, Value, index_graph
+from onearena.delegates.xnnpack.graph import (
+    Graph,
+    Value,
+    index_graph,
+    index_like,
+    kinds_of,
+    once_for_all_alike,
+)
 from onearena.delegates.xnnpack.joins import PayloadJoins
 from onearena.delegates.xnnpack.opening import (
     OpenedPayload,
@@ -19,7 +26,7 @@ from onearena.delegates.xnnpack.opening import (
 )
 from onearena.delegates.xnnpack.payload import Payload, read_payload
 from onearena.delegates.xnnpack.rules import closed_reason
-from onearena.delegates.xnnpack.schema import Datatype
+from onearena.delegates.xnnpack.schema import Datatype, XNNGraph
 from onearena.delegates.xnnpack.shapes import values_of_other_shape, with_real_order
 from onearena.delegates.xnnpack.simplify_switches import ALL_SIMPLIFICATIONS, Simplifications
 from onearena.delegates.xnnpack.strips import Piece, Region
@@ -100,7 +107,12 @@ class DelegatePayload:
         Raises:
             FormatError: the graph is malformed.
         """
-        return None if self.graph is None else predict_workspace(self.graph)
+        return None if self.graph is None else _workspace(self.graph)
+
+
+@once_for_all_alike
+def _workspace(graph: Graph) -> WorkspacePrediction:
+    return predict_workspace(graph)
 
 
 @dataclass(frozen=True)
@@ -156,28 +168,48 @@ def read_payloads(file: PteFile, plan: ExecutionPlan) -> dict[int, DelegatePaylo
     """Decodes the XNNPACK payloads of a method, by delegate. What cannot be decoded is closed."""
     result: dict[int, DelegatePayload] = {}
     calls: dict[int, list[DelegateCall]] = {}
+    known: dict[tuple[type, ...], list[Graph]] = {}
     for _, call in delegate_calls(plan):
         calls.setdefault(call.delegate_index, []).append(call)
     for number, delegate in enumerate(plan.delegates or ()):
         if delegate.id == XNNPACK_BACKEND:
             what = f"{file.path}: method {plan.name!r}: delegate {number}"
-            payload = _read(payload_data(file, delegate), what)
+            payload = _read(payload_data(file, delegate), what, known)
             result[number] = replace(payload, plan=plan, calls=tuple(calls.get(number, ())))
     return result
 
 
-def _read(data: Data | None, what: str) -> DelegatePayload:
+def _read(
+    data: Data | None, what: str, known: dict[tuple[type, ...], list[Graph]]
+) -> DelegatePayload:
     if data is None:
         return DelegatePayload(None, None, "its payload is missing")
     try:
         payload = read_payload(data, what)
-        graph = with_real_order(index_graph(payload.graph, what), what)
+        graph = _indexed(payload.graph, what, known)
         payload = replace(payload, graph=graph.source)
     except OnearenaError as error:
         return DelegatePayload(None, None, str(error).removeprefix(f"{what}: "))
     if not payload.has_header and payload.graph.constant_buffer:
         return DelegatePayload(payload, graph, "its constants are stored in the old way")
     return DelegatePayload(payload, graph, closed_reason(graph))
+
+
+def _indexed(source: XNNGraph, what: str, known: dict[tuple[type, ...], list[Graph]]) -> Graph:
+    """The graph of a payload; the layers of a network mostly have graphs that are alike.
+
+    Args:
+        known: those that are not, by their operators; grows.
+    """
+    candidates = known.setdefault(kinds_of(source), [])
+    for candidate in candidates:
+        graph = index_like(source, candidate)
+        if graph is not None:
+            return graph
+    graph = with_real_order(index_graph(source, what), what)
+    if graph.source is source:
+        candidates.append(graph)
+    return graph
 
 
 def understood_calls(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
 from onearena.delegates.xnnpack import schema as x
-from onearena.delegates.xnnpack.graph import index_graph
+from onearena.delegates.xnnpack.call import understand_call
+from onearena.delegates.xnnpack.graph import Graph, index_graph, index_like, once_for_all_alike
+from onearena.delegates.xnnpack.rules import effective_order
 from onearena.errors import FormatError
 from tests.delegates.nets import FP16, FP32, INT32, QCINT8, QDINT8, QINT8, Net
 
@@ -138,3 +141,122 @@ def test_a_value_or_a_node_without_a_table_is_an_error() -> None:
     no_node = replace(graph, xnodes=(x.XNode(None),))
     with pytest.raises(FormatError, match="no operator"):
         index_graph(no_node, "net")
+
+
+# -- payloads that are alike --------------------------------------------------------------
+
+
+def layer(handle: int = 0) -> Net:
+    """A convolution, a clamp that is merged into it, and a quantized value."""
+    net = Net()
+    a, t, u, b = net.input(1, 8, 8, 4), net.inner(1, 8, 8, 4), net.inner(4), net.output(1, 8, 8, 4)
+    q, r = net.inner(1, 8, 8, 4, datatype=QINT8), net.inner(1, 8, 8, 4)
+    net.conv(a, t)
+    net.clamp(t, r)
+    net.unary(x.XNNConvert, r, q)
+    net.unary(x.XNNConvert, q, b)
+    net.unary(x.XNNAbs, u, u)
+    net.nodes = [replace(node, debug_handle=handle + k) for k, node in enumerate(net.nodes)]
+    return net
+
+
+def test_layers_that_differ_in_weights_and_handles_are_alike() -> None:
+    first = layer().index()
+    source = layer(handle=100).graph()
+    moved = tuple(replace(at, offset=at.offset + 64) for at in source.constant_data or ())
+    source = replace(source, constant_data=moved)
+    alike = index_like(source, first)
+    assert alike is not None
+    assert alike == index_graph(source, "net")
+    assert alike.source is source
+    assert [node.xnode.debug_handle for node in alike.nodes] == [100, 101, 102, 103, 104]
+    assert alike.producer == index_graph(source, "net").producer
+
+
+def test_what_is_found_out_about_one_is_known_about_all_alike() -> None:
+    asked: list[Graph] = []
+
+    @once_for_all_alike
+    def count(graph: Graph) -> int:
+        asked.append(graph)
+        return len(graph.nodes)
+
+    first = layer().index()
+    alike, other = index_like(layer(handle=7).graph(), first), layer().index()
+    assert alike is not None
+    assert (count(first), count(alike), count(first), count(other)) == (5, 5, 5, 5)
+    assert asked == [first, other]
+    assert count(replace(first, nodes=first.nodes[:2])) == 2  # a changed graph knows nothing
+
+
+def test_calls_of_payloads_that_are_alike_have_arguments_of_their_own() -> None:
+    first = layer().index()
+    alike = index_like(layer(handle=7).graph(), first)
+    assert alike is not None
+    one, other = understand_call(first, (3, 4), False), understand_call(alike, (8, 9), False)
+    assert one.kept is other.kept
+    assert one.order is other.order
+    assert other.order == effective_order(alike, other.kept)
+    assert [one.values(node.outputs) for node in first.nodes] == [(), (), (), (4,), ()]
+    assert [other.values(node.outputs) for node in alike.nodes] == [(), (), (), (9,), ()]
+    assert other.values(alike.nodes[0].inputs) == (8,)
+
+
+def _changes(graph: x.XNNGraph) -> dict[str, x.XNNGraph]:
+    """The graph with one thing changed, everything once that a node or a value says."""
+    found: dict[str, x.XNNGraph] = {
+        "fewer nodes": replace(graph, xnodes=(graph.xnodes or ())[:-1]),
+        "fewer values": replace(graph, xvalues=(graph.xvalues or ())[:-1]),
+        "version": replace(graph, version="another"),
+        "externs": replace(graph, num_externs=graph.num_externs + 1),
+        "inputs": replace(graph, input_ids=()),
+        "outputs": replace(graph, output_ids=()),
+    }
+    nodes = graph.xnodes or ()
+    for position, node in enumerate(nodes):
+        bounds = x.OutputMinMax(-3.0, 3.0)
+        others = {"bounds": replace(node, output_min_max=bounds), "kind": x.XNode(x.XNNFloor(0, 1))}
+        union: Any = node.xnode_union
+        for member in fields(union):
+            number = getattr(union, member.name)
+            changed_union = replace(union, **{member.name: number + 1})
+            others[member.name] = replace(node, xnode_union=changed_union)
+        for name, other in others.items():
+            changed = (*nodes[:position], other, *nodes[position + 1 :])
+            found[f"node {position}: {name}"] = replace(graph, xnodes=changed)
+    values = graph.xvalues or ()
+    for position, value in enumerate(values):
+        for name, other_value in _changed_values(value).items():
+            rest = values[position + 1 :]
+            changed_values = (*values[:position], other_value, *rest)
+            found[f"value {position}: {name}"] = replace(graph, xvalues=changed_values)
+    return found
+
+
+def _changed_values(value: x.XValue) -> dict[str, x.XValue]:
+    union: Any = value.xvalue_union
+    quantized = isinstance(union, x.XNNQuantizedTensorValue)
+    tensor = union.tensor_value if quantized else union
+    found: dict[str, x.XValue] = {}
+    for member in fields(tensor):
+        old = getattr(tensor, member.name)
+        new = (*(old or ()), 2) if member.name == "dims" else (old or 0) + 1
+        other = replace(tensor, **{member.name: new})
+        changed = replace(union, tensor_value=other) if quantized else other
+        found[member.name] = x.XValue(changed)
+    if quantized:
+        assert isinstance(union.quant_params, x.PerTensorQuant)
+        quant = replace(union.quant_params, scale=union.quant_params.scale + 1.0)
+        found["scale"] = x.XValue(replace(union, quant_params=quant))
+        found["no scale"] = x.XValue(tensor)
+    return found
+
+
+CHANGES = _changes(layer().graph())
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_says_something_else_is_not_alike(change: str) -> None:
+    first = layer().index()
+    assert index_like(layer().graph(), first) is not None
+    assert index_like(CHANGES[change], first) is None

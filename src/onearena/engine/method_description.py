@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from onearena.delegates.xnnpack.graph import Graph
+from onearena.delegates.xnnpack.graph import Graph, once_for_all_alike
 from onearena.engine.analysis_description import write_analysis
 from onearena.engine.binary import NONE_32, NONE_64, BinaryWriter
 from onearena.engine.ranges import constant_range, initial_range, payload_range
@@ -81,17 +81,22 @@ def write_method(
     _Method(out, file, method, state, number, every_workspace).write()
 
 
+@once_for_all_alike
 def _is_found_quickly(graph: Graph) -> bool:
     """Whether XNNPACK allocates its workspace (which it also clears) in less time than it takes to
     predict how large it is."""
+    limit = _PREDICTED_NODE_BYTES * len(graph.nodes)
+    internal = [value for value in graph.values.values() if value.is_internal]
+    if sum([value.size_bytes or 0 for value in internal]) <= limit:
+        return True
     changes = [0] * (len(graph.nodes) + 1)  # of the bytes alive, by node
-    for value, producer in graph.producer.items():
-        found = graph.values[value]
-        if found.is_internal:
-            users, size_bytes = (producer, *graph.consumers.get(value, ())), found.size_bytes or 0
+    for value in internal:
+        producer, size_bytes = graph.producer.get(value.id), value.size_bytes or 0
+        if producer is not None:
+            users = (producer, *graph.consumers.get(value.id, ()))
             changes[producer.index] += size_bytes
-            changes[max(user.index for user in users) + 1] -= size_bytes
-    return max(accumulate(changes)) <= _PREDICTED_NODE_BYTES * len(graph.nodes)
+            changes[max([user.index for user in users]) + 1] -= size_bytes
+    return max(accumulate(changes)) <= limit
 
 
 def write_outline(out: BinaryWriter, file: PteFile, plan: ExecutionPlan) -> None:
@@ -181,7 +186,9 @@ class _Method:
         if value is None:
             value = Null()
         out.u8(_KIND_OF[type(value)])
-        if isinstance(value, Int):
+        if isinstance(value, Tensor):
+            self._tensor(index, value)
+        elif isinstance(value, Int):
             out.i64(value.int_val)
         elif isinstance(value, Double):
             out.f64(value.double_val)
@@ -189,8 +196,6 @@ class _Method:
             out.u8(value.bool_val)
         elif isinstance(value, String):
             out.text(value.string_val)
-        elif isinstance(value, Tensor):
-            self._tensor(index, value)
         elif isinstance(value, DoubleList):
             out.u32(len(value.items or ()))
             for item in value.items or ():
@@ -222,7 +227,8 @@ class _Method:
             raise UnsupportedError(f"{what}: its layout or device is not one that can be run")
         if sizes and not tensor.dim_order:
             raise AnalysisError(f"{what}: has no dimension order")
-        if sorted(order) != list(range(len(sizes))):
+        usual = tuple(range(len(sizes)))
+        if order != usual and sorted(order) != list(usual):
             raise AnalysisError(f"{what}: dimension order {list(order)} of sizes {list(sizes)}")
         head, rank = (tensor.scalar_type, tensor.shape_dynamism, len(sizes)), len(sizes)
         out.packed(f"BBB{rank}I{rank}BQ", *head, *sizes, *order, size_bytes)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from onearena.pte.schema import ExecutionPlan, KernelCall, Tensor
@@ -57,6 +58,12 @@ class InPlaceKernel:
     elsewhere: tuple[int, ...] = ()
     is_sized_like_operand: bool = False
     any_order: bool = False
+
+    @cached_property
+    def others(self) -> tuple[int, ...]:
+        """Positions of the arguments that are no tensors."""
+        tensors = {*self.tensors, *self.elsewhere}
+        return tuple(k for k in range(self.arguments) if k not in tensors)
 
 
 def _same(types: Iterable[int], count: int) -> frozenset[Types]:
@@ -187,13 +194,11 @@ def in_place_operands(plan: ExecutionPlan, call: KernelCall) -> tuple[int, tuple
     output = args[kernel.arguments]
     named = [args[position] for position in kernel.tensors]
     tensors = [_tensor(plan, value) for value in (*named, output)]
-    if any(tensor is None for tensor in tensors) or output in named:
+    types = tuple([tensor.scalar_type for tensor in tensors if tensor is not None])
+    if len(types) < len(tensors) or types not in kernel.types or output in named:
         return None
-    if tuple(t.scalar_type for t in tensors if t is not None) not in kernel.types:
-        return None
-    elsewhere = flatten(plan, tuple(args[position] for position in kernel.elsewhere))
-    others = {k for k in range(kernel.arguments) if k not in kernel.tensors + kernel.elsewhere}
-    if output in elsewhere or flatten(plan, tuple(args[k] for k in sorted(others))):
+    elsewhere = flatten(plan, tuple([args[position] for position in kernel.elsewhere]))
+    if output in elsewhere or flatten(plan, tuple([args[k] for k in kernel.others])):
         return None
     taken = dict.fromkeys(args[position] for position in kernel.taken)
     found = (v for v in taken if v not in elsewhere and _fits(plan, kernel, v, output, named))

@@ -151,6 +151,8 @@ def _out_variant(
         inputs = args[: -1 - len(outs)]
     else:
         return _unknown(everything)
+    if not scratch_positions:
+        return Roles(flatten(plan, inputs), outs)
     positions = frozenset(k for k in scratch_positions if _is_scratch(plan, args[k]))
     operands = tuple(value for k, value in enumerate(inputs) if k not in positions)
     roles = Roles(flatten(plan, operands), outs)

@@ -237,17 +237,17 @@ def _move_roles(plan: ExecutionPlan, args: MoveCall) -> Roles:
 def _node_steps(plan: ExecutionPlan, position: int, call: XnnpackCall, first: int) -> list[Step]:
     steps: list[Step] = []
     last = len(call.graph.nodes) - 1
-    order = call.order
-    for node in call.graph.nodes:
-        until, since = order.read_until[node.index], order.write_from[node.index]
+    order = (call.order.read_until, call.order.write_from)
+    for node, until, since in zip(call.graph.nodes, *order, strict=True):
+        index = node.index
         reads, writes = call.values(node.inputs), call.values(node.outputs)
-        late = [(value, first + until) for value in reads] if until > node.index else []
-        early = tuple([(v, first + since) for v in writes]) if since < node.index else ()
+        late = tuple([(value, first + until) for value in reads]) if until > index else ()
+        early = tuple([(v, first + since) for v in writes]) if since < index else ()
         # int64 outputs are widened in place after the last node (XNNExecutor::convert_outputs)
-        late += [(v, first + last) for v in writes if last > node.index and _is_widened(plan, v)]
-        label = f"XNNPACK {node.name}"
+        if writes and index < last:
+            late += tuple([(v, first + last) for v in writes if _is_widened(plan, v)])
         roles = Roles(reads, writes)
-        steps.append(Step(position, label, roles, call, node, tuple(late), early))
+        steps.append(Step(position, f"XNNPACK {node.name}", roles, call, node, late, early))
     if not steps:
         steps.append(Step(position, "XNNPACK (empty)", Roles((), ())))
     return steps

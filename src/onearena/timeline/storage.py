@@ -229,14 +229,17 @@ class _Analysis:
         placed = [memory for memory in placed if memory.value not in self._scratch]
         placed.sort(key=lambda memory: lifetimes[memory.value][0].start)
         changed = False
-        active: list[Memory] = []
+        active: list[tuple[int, int, int, int, int]] = []  # end of life, arena, bytes, value
         for memory in placed:
-            life = lifetimes[memory.value]
-            active = [m for m in active if lifetimes[m.value][-1].end > life[0].start]
-            for other in active:
-                if memory.overlaps(other) and intersects(life, lifetimes[other.value]):
-                    changed |= self._union(memory.value, other.value)
-            active.append(memory)
+            value, arena, start, end = memory.value, memory.arena, memory.start, memory.end
+            life = lifetimes[value]
+            born = life[0].start
+            active = [entry for entry in active if entry[0] > born]
+            for _, its_arena, its_start, its_end, other in active:
+                is_apart = arena != its_arena or start >= its_end or its_start >= end
+                if not is_apart and intersects(life, lifetimes[other]):
+                    changed |= self._union(value, other)
+            active.append((life[-1].end, arena, start, end, value))
         return changed
 
 
@@ -271,8 +274,13 @@ def _natural_lifetimes(
     that it consists of was written, scratch only while an instruction has it."""
     result: dict[int, Lifetime] = {}
     ready = _ready(method)
+    nothing: set[int] = set()
     for group in groups:
-        touched = [touches.get(value, set()) | ready.get(value, set()) for value in group]
+        touched = [touches.get(value, nothing) for value in group]
+        if ready:
+            touched = [
+                t | ready.get(value, nothing) for value, t in zip(group, touched, strict=True)
+            ]
         birth = min((min(steps) for steps in touched if steps), default=0)
         for value, steps in zip(group, touched, strict=True):
             is_view = value in views and value not in method.sources
@@ -350,8 +358,10 @@ def lifetime_of(method: MethodSteps, touched: set[int]) -> Lifetime:
     if not touched:
         return ()
     first, last = min(touched), max(touched)
+    if method.flow.is_straight:
+        return (Interval(first, last + 1),)
     instructions = {method.steps[step].instruction for step in touched}
-    if method.flow.is_straight or (len(instructions) == 1 and first > 0):
+    if len(instructions) == 1 and first > 0:
         return (Interval(first, last + 1),)
     positions = method.flow.live_positions(max(i, 0) for i in instructions)
     spans = [Interval(method.first_step[p], _end_of(method, p)) for p in positions]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from onearena.delegates.xnnpack.graph import Graph, Node
+from onearena.delegates.xnnpack.graph import Graph, Node, once_for_all_alike
 from onearena.delegates.xnnpack.rules import (
     BINARY,
     SAME_BYTES,
@@ -52,12 +52,19 @@ class XnnpackCall:
     @cached_property
     def order(self) -> EffectiveOrder:
         """How late operands may be read and how early outputs written."""
+        if self.kept is kept_as_it_stands(self.graph):
+            return _order_as_it_stands(self.graph)
         return effective_order(self.graph, self.kept)
 
     @cached_property
     def names(self) -> Mapping[int, int]:
         """By value of the payload, the value whose bytes it holds, in one order or another."""
         return content_names(self.graph, not self.is_dynamic)
+
+    @cached_property
+    def _argument_of(self) -> Mapping[int, int]:
+        """By payload value that is an argument, the program's value."""
+        return {value: self.args[k] for k, value in self.graph.externals.items()}
 
     def whole_of(self, piece: Piece) -> int:
         """The program's value that a piece is a part of."""
@@ -77,12 +84,8 @@ class XnnpackCall:
 
     def values(self, ids: tuple[int, ...]) -> tuple[int, ...]:
         """The program's values among these payload values, each once."""
-        found: dict[int, None] = {}
-        for identifier in ids:
-            value = self.graph.values[identifier]
-            if value.is_external:
-                found[self.args[value.tensor.external_id]] = None
-        return tuple(found)
+        arguments = self._argument_of
+        return tuple(dict.fromkeys([arguments[k] for k in ids if k in arguments]))
 
     def in_place_operands(self, node: Node) -> tuple[int, ...]:
         """Operands (program values) whose bytes the output may take over.
@@ -127,10 +130,20 @@ class XnnpackCall:
 
 def understand_call(graph: Graph, args: tuple[int, ...], is_dynamic: bool) -> XnnpackCall:
     """The call of a payload as it stands, nothing opened anew."""
+    return XnnpackCall(graph, kept_as_it_stands(graph), args, is_dynamic)
+
+
+@once_for_all_alike
+def kept_as_it_stands(graph: Graph) -> Mapping[int, Link]:
+    """Every internal activation of a payload that nobody opens, with the reason."""
     links = kept_internal(graph)
-    kept = {
+    return {
         v.id: links.get(v.id, Link.LIMIT)
         for v in graph.values.values()
         if v.is_internal and v.id in graph.producer
     }
-    return XnnpackCall(graph, kept, args, is_dynamic)
+
+
+@once_for_all_alike
+def _order_as_it_stands(graph: Graph) -> EffectiveOrder:
+    return effective_order(graph, kept_as_it_stands(graph))

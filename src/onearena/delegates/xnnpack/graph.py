@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, wraps
 from math import prod
+from typing import Any, TypeVar
 
 from onearena.delegates.xnnpack.schema import (
     INVALID_ID,
@@ -120,6 +121,8 @@ class Graph:
     source: XNNGraph
     values: Mapping[int, Value]
     nodes: tuple[Node, ...]
+    _found: dict[Any, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+    """By function, what `once_for_all_alike` remembers."""
 
     @cached_property
     def producer(self) -> Mapping[int, Node]:
@@ -134,6 +137,11 @@ class Graph:
             for value in dict.fromkeys(node.inputs):
                 found.setdefault(value, []).append(node)
         return {value: tuple(nodes) for value, nodes in found.items()}
+
+    @cached_property
+    def datatypes(self) -> frozenset[int]:
+        """The element types of all values."""
+        return frozenset([value.tensor.datatype for value in self.values.values()])
 
     @cached_property
     def externals(self) -> Mapping[int, int]:
@@ -185,6 +193,56 @@ def index_graph(source: XNNGraph, what: str, known: Graph | None = None) -> Grap
                     f"{operand}"
                 )
     return Graph(source, values, nodes)
+
+
+def kinds_of(source: XNNGraph) -> tuple[type, ...]:
+    """The operators of a decoded payload, in order: those that are not alike mostly differ here."""
+    return tuple([type(xnode.xnode_union) for xnode in source.xnodes or ()])
+
+
+def index_like(source: XNNGraph, twin: Graph) -> Graph | None:
+    """Indexes a decoded payload that says the same as an indexed one, but for constants and debug
+    handles, as those of equal layers do; None when it says something else.
+
+    What is found out about the one is known about the other, see `once_for_all_alike`.
+    """
+    if source.xvalues != twin.source.xvalues or _frame(source) != _frame(twin.source):
+        return None
+    if len(source.xnodes or ()) != len(twin.nodes):
+        return None
+    nodes: list[Node] = []
+    for xnode, node in zip(source.xnodes or (), twin.nodes, strict=True):
+        same = xnode.xnode_union == node.xnode.xnode_union
+        if not same or xnode.output_min_max != node.xnode.output_min_max:
+            return None
+        nodes.append(Node(node.index, xnode, node.inputs, node.outputs))
+    graph = Graph(source, twin.values, tuple(nodes))
+    graph.__dict__["_found"] = twin._found
+    return graph
+
+
+def _frame(source: XNNGraph) -> tuple[Any, ...]:
+    """Everything but nodes, values and constants."""
+    return source.version, source.num_externs, source.input_ids, source.output_ids
+
+
+R = TypeVar("R")
+
+
+def once_for_all_alike(function: Callable[[Graph], R]) -> Callable[[Graph], R]:
+    """Remembers what a function finds out about a graph, for all that `index_like` calls alike.
+
+    It may look neither at debug handles nor at constants, and must not return nodes.
+    """
+
+    @wraps(function)
+    def remembering(graph: Graph) -> R:
+        if function not in graph._found:
+            graph._found[function] = function(graph)
+        found: R = graph._found[function]
+        return found
+
+    return remembering
 
 
 def _nodes(source: XNNGraph, what: str, known: Sequence[Node]) -> tuple[Node, ...]:

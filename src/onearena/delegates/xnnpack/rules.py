@@ -18,13 +18,14 @@ from enum import Enum
 from math import inf
 
 from onearena.delegates.xnnpack import schema as x
-from onearena.delegates.xnnpack.graph import Graph, Node, Value
+from onearena.delegates.xnnpack.graph import Graph, Node, Value, once_for_all_alike
 from onearena.delegates.xnnpack.schema import Datatype
 
 OPENABLE_TYPES = frozenset({Datatype.FP32, Datatype.QINT8, Datatype.QUINT8})
 EIGHT_BIT_TYPES = frozenset({Datatype.QINT8, Datatype.QUINT8})
 _HALF_TYPES = frozenset({Datatype.FP16, Datatype.BF16})
 _KNOWN_TYPES = frozenset(Datatype)
+_PLAIN_TYPES = _KNOWN_TYPES - _HALF_TYPES
 MAX_RANK = 6
 
 UNARY = frozenset(
@@ -78,6 +79,9 @@ CLAMPING = frozenset(
 SAME_BYTES = frozenset({x.XNNStaticReshape, x.XNNCopy})
 """Nodes whose output has their input's bytes; XNNPACK skips the copy at equal addresses."""
 CONVOLUTIONS = frozenset({x.XNNConv2d, x.XNNDepthwiseConv2d})
+_DENSE_CONVOLUTIONS = frozenset({x.XNNConv2d, x.XNNConvTranspose2d})
+_CLAMPED_ALONE = CLAMPED_BINARY | {x.XNNGlobalAvgPooling2d}
+"""Nodes whose output bounds become a clamp of its own."""
 
 _MAX_DIMENSION = (1 << 31) - 1
 """A program's tensors have signed 32-bit sizes, a payload's values unsigned ones."""
@@ -105,24 +109,25 @@ BORN_AT_PRODUCER = frozenset({Link.CLAMP, Link.LOOKUP})
 """Links after which the consumer's output may be written when the producer runs."""
 
 
+@once_for_all_alike
 def closed_reason(graph: Graph) -> str | None:
     """Why the whole payload must stay closed, or None.
 
     Half-precision values and dequantized matrix operands make XNNPACK append nodes and sort
     the graph anew, so the order of the list is no longer the order of execution.
     """
+    are_plain = graph.datatypes <= _PLAIN_TYPES
+    constants: set[int] = set()
     for value in graph.values.values():
-        datatype = value.tensor.datatype
-        if value.tensor.dq_datatype not in (0,):
-            return "a dynamically quantized input (old format)"
-        if datatype in _HALF_TYPES and not value.is_constant:
-            return f"{Datatype(datatype).name.lower()} values"
-        if datatype not in _KNOWN_TYPES:
-            return f"values of the unknown type {datatype}"
-        if value.is_external and value.is_constant:
-            return "a constant that is also an argument"
+        if value.tensor.dq_datatype or not are_plain:
+            reason = _odd_type(value)
+            if reason is not None:
+                return reason
+        if value.is_constant:
+            constants.add(value.id)
+            if value.is_external:
+                return "a constant that is also an argument"
     seen: set[int] = set()
-    constants = {value.id for value in graph.values.values() if value.is_constant}
     for node in graph.nodes:
         if node.kind is x.XNNScaledDotProductAttention:
             return "an attention node"
@@ -144,12 +149,22 @@ def closed_reason(graph: Graph) -> str | None:
     return None
 
 
+def _odd_type(value: Value) -> str | None:
+    datatype = value.tensor.datatype
+    if value.tensor.dq_datatype:
+        return "a dynamically quantized input (old format)"
+    if datatype in _HALF_TYPES and not value.is_constant:
+        return f"{Datatype(datatype).name.lower()} values"
+    return None if datatype in _KNOWN_TYPES else f"values of the unknown type {datatype}"
+
+
 def _has_other_channels(graph: Graph, node: Node) -> bool:
     """Whether the dimensions of an image are not in the order of its bytes, for all that we know:
     the channels come last, and the operator says how many there are."""
-    union = node.xnode.xnode_union
-    if not isinstance(union, x.XNNConv2d | x.XNNConvTranspose2d):
+    if node.kind not in _DENSE_CONVOLUTIONS:
         return False
+    union = node.xnode.xnode_union
+    assert isinstance(union, x.Convolution)
     dims = graph.values[node.inputs[0]].dims
     return dims[-1:] != (union.groups * union.group_input_channels,)
 
@@ -163,6 +178,7 @@ def _is_dequantized(graph: Graph, value: int) -> bool:
     )
 
 
+@once_for_all_alike
 def kept_internal(graph: Graph) -> Mapping[int, Link]:
     """The internal activations that stay internal, each with the reason."""
     kept: dict[int, Link] = {}
@@ -247,7 +263,7 @@ def _ends_with_clamp(graph: Graph, node: Node) -> bool:
     makes itself from output bounds."""
     if node.kind in CLAMPING or is_clamp(graph, node):
         return True
-    return node.kind in CLAMPED_BINARY | {x.XNNGlobalAvgPooling2d} and has_bounds(node)
+    return node.kind in _CLAMPED_ALONE and has_bounds(node)
 
 
 def joined_axis(union: x.Concatenate, rank: int) -> int:
@@ -309,6 +325,8 @@ def _starts_lookup(graph: Graph, node: Node) -> bool:
 
 
 def _is_lookup_link(graph: Graph, value: Value, producer: Node, consumer: Node) -> bool:
+    if EIGHT_BIT_TYPES.isdisjoint(graph.datatypes):
+        return False
     start = _chain_start(graph, producer, _MAX_TABLE_NODES)
     if start is None:
         return False

@@ -27,6 +27,7 @@ from onearena.delegates.xnnpack.simplify_edit import reshaped
 
 Dims = tuple[int, ...]
 _SAME_SHAPE = UNARY | {XNNCopy, XNNSoftmax}
+_DERIVED = _SAME_SHAPE | BINARY | {XNNStaticTranspose, XNNStaticConstantPad}
 
 
 def with_real_order(graph: Graph, what: str) -> Graph:
@@ -41,6 +42,8 @@ def with_real_order(graph: Graph, what: str) -> Graph:
     """
     found: dict[int, Dims] = {}
     for node in graph.nodes:
+        if node.kind not in _DERIVED:
+            continue
         derived = _derived(node, [found.get(v) or graph.values[v].dims for v in node.inputs])
         if derived is not None:
             (output,) = node.outputs
