@@ -17,8 +17,8 @@ from typing import Any
 
 from onearena.delegates.xnnpack.workspace import indirection_bytes, predict_workspace
 from onearena.errors import OnearenaError
-from onearena.opening import read_payloads
 from onearena.options import Options, Pointers
+from onearena.payloads import read_payloads
 from onearena.pipeline import optimize
 from onearena.pte import open_pte
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from onearena.delegates.xnnpack.payload import build_payload, read_payload
 from onearena.flatbuf.data import ByteRange, ByteSource, Data
-from onearena.opening import XNNPACK_BACKEND
+from onearena.payloads import XNNPACK_BACKEND
 from onearena.pte import PteFile, Segment, open_pte, write_pte
 from onearena.pte.schema import NamedData
 

@@ -23,8 +23,9 @@ from onearena.delegates.xnnpack.graph import Graph
 from onearena.delegates.xnnpack.indirection import with_transient_indirection
 from onearena.delegates.xnnpack.normalise import Normalisation
 from onearena.delegates.xnnpack.opening import OpenedPayload
-from onearena.opening import OpenedMethod, read_payloads
+from onearena.opening import OpenedMethod
 from onearena.options import Options
+from onearena.payloads import read_payloads
 from onearena.pipeline import optimize
 from onearena.pte import open_pte
 from onearena.pte.container import PteFile

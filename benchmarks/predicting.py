@@ -7,7 +7,7 @@ from pathlib import Path
 
 from onearena.delegates.xnnpack.workspace import predict_workspace
 from onearena.delegates.xnnpack.workspace_target import X86_64_AVX512, Revision
-from onearena.opening import read_payloads
+from onearena.payloads import read_payloads
 from onearena.pte import open_pte
 
 from .records import Prediction

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from onearena.delegates.xnnpack.payload import Payload, build_payload
 from onearena.delegates.xnnpack.schema import XNNGraph
 from onearena.flatbuf.data import Data
-from onearena.opening import DelegatePayload, OpenedMethod
+from onearena.opening import OpenedMethod
+from onearena.payloads import DelegatePayload
 from onearena.problem import Plan
 from onearena.pte.container import PteFile, Segment
 from onearena.pte.named_data import segments_of_data, with_named_data

@@ -15,8 +15,9 @@ from onearena.delegates.xnnpack.simplify_switches import (
 from onearena.delegates.xnnpack.strips import Region
 from onearena.delegates.xnnpack.work import graph_work
 from onearena.elision import Part
-from onearena.opening import MethodJoins, OpenedMethod, called_delegates, open_method
+from onearena.opening import MethodJoins, OpenedMethod, open_method
 from onearena.options import Options, Pointers
+from onearena.payloads import called_delegates
 from onearena.peak import live_bytes, soft_peak
 from onearena.planners import lower_bound_bytes
 from onearena.program import (

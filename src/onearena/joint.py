@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from onearena.delegates.xnnpack.schema import XNNGraph
 from onearena.delegates.xnnpack.workspace import predict_workspace
-from onearena.opening import delegate_calls
+from onearena.payloads import delegate_calls
 from onearena.program import AnalysedMethod
 from onearena.timeline.build import Timeline
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from onearena.arena_base import with_counted_lead
 from onearena.candidates import Candidate, pinned_notes
 from onearena.latency_guard import Choice
-from onearena.opening import delegate_calls
+from onearena.payloads import delegate_calls
 from onearena.program import AnalysedMethod, arena_bytes, inner_values, unknown_backends
 from onearena.proving import proven_bounds
 from onearena.pte.schema import ExecutionPlan

@@ -22,8 +22,8 @@ from onearena.export_record import read_export, with_moved_export
 from onearena.latency import Measurer
 from onearena.memory_map.check import verify_regions
 from onearena.method_report import inspect_method, planned_report
-from onearena.opening import called_delegates
 from onearena.options import Options, check_options
+from onearena.payloads import called_delegates
 from onearena.program import (
     AnalysedMethod,
     analyse_method,

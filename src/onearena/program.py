@@ -13,7 +13,7 @@ from onearena.delegates.xnnpack.workspace import predict_workspace, program_work
 from onearena.elision import Elision, elide_copies
 from onearena.errors import AnalysisError
 from onearena.export_record import ExportedMethod, exported_method
-from onearena.opening import (
+from onearena.payloads import (
     DelegatePayload,
     argument_problem,
     delegate_calls,

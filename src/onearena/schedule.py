@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from onearena.delegates.xnnpack.call import XnnpackCall
 from onearena.delegates.xnnpack.opening import OpenedPayload
 from onearena.delegates.xnnpack.schedule import schedule_payload, with_node_order
-from onearena.opening import OpenedMethod, called_delegates, delegate_calls
+from onearena.opening import OpenedMethod
+from onearena.payloads import called_delegates, delegate_calls
 from onearena.pte.schema import ExecutionPlan
 from onearena.reorder import reorder_kernels, reordered_plan
 from onearena.scheduling.core import Schedule, find_schedule

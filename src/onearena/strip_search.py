@@ -18,7 +18,7 @@ from onearena.delegates.xnnpack.rows import Rows, row_axis, row_count, strip_nod
 from onearena.delegates.xnnpack.strip_estimate import live_bytes as live_in_call
 from onearena.delegates.xnnpack.strips import Region, Strips, cut_into_strips, cut_region
 from onearena.drafts import Draft, Drafter, Regions, best_of
-from onearena.opening import called_delegates
+from onearena.payloads import called_delegates
 from onearena.peak import soft_peak, values_at_peak
 
 _COUNTS = (2, 3, 4, 6, 8, 12, 16, 24)

@@ -18,7 +18,7 @@ from onearena.delegates.xnnpack.indirection import (
 )
 from onearena.delegates.xnnpack.workspace import predict_workspace
 from onearena.delegates.xnnpack.workspace_target import X86_64_AVX2, X86_64_AVX512
-from onearena.opening import read_payloads
+from onearena.payloads import read_payloads
 from onearena.pipeline import inspect, optimize, verify
 from onearena.pte.reader import open_pte
 from onearena.runtime.workspace import measure_workspace

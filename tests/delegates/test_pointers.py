@@ -17,8 +17,8 @@ from onearena.delegates.xnnpack.indirection import TRANSIENT_INDIRECTION
 from onearena.delegates.xnnpack.strips import Region, cut_into_strips
 from onearena.delegates.xnnpack.work import POINTER_BYTES, POINTER_WORK, graph_work
 from onearena.delegates.xnnpack.workspace import indirection_bytes, pointer_tables
-from onearena.opening import read_payloads
 from onearena.options import Options, Pointers
+from onearena.payloads import read_payloads
 from onearena.pipeline import optimize, verify
 from onearena.pte.reader import open_pte
 from onearena.runtime.workspace import measure_workspace

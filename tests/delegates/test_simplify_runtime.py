@@ -20,7 +20,8 @@ from onearena.delegates.xnnpack.normalise import normalise
 from onearena.delegates.xnnpack.opening import OpenedPayload
 from onearena.delegates.xnnpack.simplify import Simplified
 from onearena.delegates.xnnpack.simplify_switches import Simplifications
-from onearena.opening import OpenedMethod, read_payloads
+from onearena.opening import OpenedMethod
+from onearena.payloads import read_payloads
 from onearena.pte import open_pte
 from onearena.pte.writer import write_pte
 from onearena.record import Record, encode_record

@@ -21,7 +21,7 @@ from onearena.flatbuf.decode import decode_root
 from onearena.flatbuf.encode import encode_root
 from onearena.flatbuf.native_tables import read_tables
 from onearena.flatbuf.schema import scalar
-from onearena.opening import XNNPACK_BACKEND, payload_data
+from onearena.payloads import XNNPACK_BACKEND, payload_data
 from onearena.pte import open_pte
 from onearena.pte.schema import Program
 from tests.flatbuf.canonical import canonical

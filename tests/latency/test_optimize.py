@@ -20,8 +20,8 @@ from onearena.errors import (
 )
 from onearena.latency import Basis, Pace
 from onearena.memory_map import parse_memory_map
-from onearena.opening import read_payloads
 from onearena.options import Options, Pointers
+from onearena.payloads import read_payloads
 from onearena.pipeline import optimize, verify
 from onearena.pte.reader import open_pte
 from onearena.record import read_record

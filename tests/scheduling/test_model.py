@@ -12,8 +12,9 @@ from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.strips import Region
 from onearena.drafts import Draft, Drafter
 from onearena.method_report import inspect_method
-from onearena.opening import OpenedMethod, called_delegates
+from onearena.opening import OpenedMethod
 from onearena.options import Options
+from onearena.payloads import called_delegates
 from onearena.planners import plan
 from onearena.problem import Problem
 from onearena.program import analyse_method

@@ -15,7 +15,7 @@ import pytest
 from onearena import optimize, verify
 from onearena.cli.main import main
 from onearena.flatbuf.data import Data, read_data
-from onearena.opening import payload_data
+from onearena.payloads import payload_data
 from onearena.pte.reader import open_pte
 from onearena.report.sizes_header import sizes_header
 from onearena.report.sizes_text import sizes_text

@@ -21,7 +21,7 @@ from onearena.delegates.xnnpack.merged import (
 from onearena.delegates.xnnpack.schema import Datatype
 from onearena.errors import FormatError, PlanError
 from onearena.lifetime import Interval, merge
-from onearena.opening import argument_problem
+from onearena.payloads import argument_problem
 from onearena.planners import plan as plan_problem
 from onearena.problem import Problem
 from onearena.program import AnalysedMethod, arena_bytes, inner_values

@@ -18,7 +18,7 @@ from onearena.engine.method_description import write_method, write_outline
 from onearena.engine.ranges import FileRange, data_range
 from onearena.engine.state import plan_state
 from onearena.errors import AnalysisError, FormatError, UnsupportedError
-from onearena.opening import XNNPACK_BACKEND
+from onearena.payloads import XNNPACK_BACKEND
 from onearena.program import analyse_method
 from onearena.pte.container import PteFile
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from onearena.errors import FormatError
 from onearena.flatbuf.data import ByteRange, Data
-from onearena.opening import payload_data
+from onearena.payloads import payload_data
 from onearena.pte.container import PteFile
 from onearena.pte.schema import BackendDelegate, SubsegmentOffsets, Tensor
 

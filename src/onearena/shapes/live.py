@@ -9,7 +9,7 @@ from math import prod
 from onearena.delegates.xnnpack.graph import ELEMENT_BYTES as INNER_ELEMENT_BYTES
 from onearena.errors import UsageError
 from onearena.export_record import ExportedMethod
-from onearena.opening import delegate_calls
+from onearena.payloads import delegate_calls
 from onearena.program import AnalysedMethod
 from onearena.pte.schema import Tensor
 from onearena.pte.tensors import ELEMENT_BYTES

@@ -12,7 +12,7 @@ from onearena.delegates.xnnpack.schema import XNNGraph, XNNQuantizedTensorValue,
 from onearena.delegates.xnnpack.workspace import predict_workspace, program_workspace
 from onearena.errors import VerificationError
 from onearena.joint import called_graphs
-from onearena.opening import delegate_calls
+from onearena.payloads import delegate_calls
 from onearena.planners.native import DEFAULT_TIME_LIMIT_S, plan
 from onearena.program import AnalysedMethod, arena_bytes, boundaries
 from onearena.pte.schema import EValue, ExecutionPlan, Tensor

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeVar
 
-from onearena.opening import DelegatePayload, argument_problem
+from onearena.payloads import DelegatePayload, argument_problem
 from onearena.pte.schema import (
     DelegateCall,
     InstructionArguments,

@@ -14,7 +14,7 @@ from onearena.delegates.xnnpack.workspace import (
     program_workspace,
 )
 from onearena.errors import AnalysisError, OnearenaError
-from onearena.opening import XNNPACK_BACKEND, delegate_calls, read_payloads
+from onearena.payloads import XNNPACK_BACKEND, delegate_calls, read_payloads
 from onearena.program import method_label, recorded_temp
 from onearena.pte.container import PteFile
 from onearena.pte.schema import ExecutionPlan, Tensor

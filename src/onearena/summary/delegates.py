@@ -6,7 +6,7 @@ from onearena.delegates.ethosu.payload import ETHOSU_BACKEND, EthosUPayload
 from onearena.delegates.xnnpack.workspace import indirection_bytes, predict_workspace
 from onearena.errors import FormatError
 from onearena.flatbuf.data import data_size
-from onearena.opening import XNNPACK_BACKEND, DelegatePayload, delegate_calls, payload_data
+from onearena.payloads import XNNPACK_BACKEND, DelegatePayload, delegate_calls, payload_data
 from onearena.program import AnalysedMethod
 from onearena.pte.container import PteFile
 from onearena.pte.schema import BackendDelegate

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from onearena.delegates.ethosu.payload import ETHOSU_BACKEND, EthosUPayload, read_payload
 from onearena.errors import FormatError
-from onearena.opening import payload_data
+from onearena.payloads import payload_data
 from onearena.pte.container import PteFile
 from onearena.pte.schema import DelegateCall, ExecutionPlan, Tensor
 from onearena.pte.tensors import tensor_bytes
