@@ -7,14 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from onearena.delegates.ethosu.payload import ETHOSU_BACKEND
 from onearena.delegates.xnnpack.call import XnnpackCall
-from onearena.delegates.xnnpack.graph import (
-    Value,
-)
+from onearena.delegates.xnnpack.graph import Value
 from onearena.delegates.xnnpack.joins import PayloadJoins
-from onearena.delegates.xnnpack.opening import (
-    OpenedPayload,
-    open_payload,
-)
+from onearena.delegates.xnnpack.opening import OpenedPayload, open_payload
 from onearena.delegates.xnnpack.schema import Datatype
 from onearena.delegates.xnnpack.simplify_switches import ALL_SIMPLIFICATIONS, Simplifications
 from onearena.delegates.xnnpack.strips import Region

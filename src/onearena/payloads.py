@@ -15,10 +15,7 @@ from onearena.delegates.xnnpack.graph import (
     kinds_of,
     once_for_all_alike,
 )
-from onearena.delegates.xnnpack.opening import (
-    Prepared,
-    prepare_payload,
-)
+from onearena.delegates.xnnpack.opening import Prepared, prepare_payload
 from onearena.delegates.xnnpack.payload import Payload, read_payload
 from onearena.delegates.xnnpack.rules import closed_reason
 from onearena.delegates.xnnpack.schema import XNNGraph
@@ -29,12 +26,7 @@ from onearena.delegates.xnnpack.workspace import WorkspacePrediction, predict_wo
 from onearena.errors import OnearenaError
 from onearena.flatbuf.data import Data
 from onearena.pte.container import PteFile
-from onearena.pte.schema import (
-    BackendDelegate,
-    DelegateCall,
-    ExecutionPlan,
-    Tensor,
-)
+from onearena.pte.schema import BackendDelegate, DelegateCall, ExecutionPlan, Tensor
 from onearena.pte.tensors import is_dynamic
 
 XNNPACK_BACKEND = "XnnpackBackend"

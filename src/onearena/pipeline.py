@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from onearena import __version__
 from onearena.apply import NewMethod, rewrite_file
@@ -14,22 +13,12 @@ from onearena.candidates import Candidate
 from onearena.choices import choose, choose_measured
 from onearena.cortex_m.check import check_target
 from onearena.delegates.ethosu.calls import read_delegates
-from onearena.delegates.xnnpack.opening import prepare
-from onearena.delegates.xnnpack.simplify_switches import Simplifications
-from onearena.drafts import simplifications
 from onearena.errors import AnalysisError, UsageError, VerificationError
 from onearena.export_record import read_export, with_moved_export
 from onearena.latency import Measurer
-from onearena.memory_map.check import verify_regions
 from onearena.method_report import inspect_method, planned_report
 from onearena.options import Options, check_options
-from onearena.payloads import called_delegates
-from onearena.program import (
-    AnalysedMethod,
-    analyse_method,
-    analyse_steps,
-    recorded_temp,
-)
+from onearena.program import AnalysedMethod, analyse_method, recorded_temp
 from onearena.pte.container import PteFile
 from onearena.pte.reader import open_pte
 from onearena.pte.writer import output_path, refuse_input, write_pte
@@ -38,12 +27,10 @@ from onearena.results import MethodReport, ProgramReport, VerifyReport
 from onearena.sizes.targets import TARGETS, find_target
 from onearena.temp_memory.demand import find_demand, target_isa
 from onearena.temp_planning import planned_region
-from onearena.timeline.steps import MethodSteps
+from onearena.verification.memory_state import Extent, extents_in
 from onearena.verification.program import verify_methods, verify_program
-from onearena.verification.rewrite import verify_rewrite
-from onearena.verification.strips import strip_fault
-from onearena.verification.trace import Extent, extents_in
 from onearena.verification.violation import Violation
+from onearena.written import verify_written
 
 PathLike = str | os.PathLike[str]
 Progress = Callable[[str], None]
@@ -243,7 +230,7 @@ def write_planned(
     size = write_pte(
         rewritten,
         output,
-        lambda written: _verify_written(file, analysed, written, options, known),
+        lambda written: verify_written(file, analysed, written, options, known),
     )
     return size, known
 
@@ -304,67 +291,7 @@ def _unchanged(report: MethodReport) -> MethodReport:
     return replace(report, after=report.before)
 
 
-# -- verifying what was written -----------------------------------------------------------
-
-
-def _verify_written(
-    original: PteFile,
-    analysed: Mapping[int, AnalysedMethod],
-    written: Path,
-    options: Options,
-    known: list[Violation],
-) -> None:
-    """Reads the new file back and checks it alone and against the original.
-
-    Args:
-        known: gets what is wrong with both.
-
-    Raises:
-        VerificationError: with the first violation.
-    """
-    memory_map = options.memory_map
-    with open_pte(written) as file:
-        methods = [analyse_steps(file, plan)[1] for plan in file.program.execution_plan or ()]
-        found = verify_methods(file, methods).violations
-        if found:
-            # what the exporter put there on purpose, or by mistake, is not ours to refuse
-            old_steps = [method.steps for method in analysed.values()]
-            before = {str(v) for v in verify_methods(original, old_steps).violations}
-            _refuse(original, [v for v in found if str(v) not in before])
-            known += found
-        record = read_record(file)
-        for old, new in zip(analysed.values(), methods, strict=True):
-            entry = record.methods.get(old.plan.name or "") if record else None
-            order, views = entry.order if entry else (), old.timeline.storage.views
-            arenas = memory_map.memory_ids if memory_map else ()
-            _refuse(original, verify_rewrite(old.steps, new, order, views, arenas))
-            _refuse(original, tuple(_strip_faults(old, new, simplifications(options))))
-            if memory_map is not None:
-                _refuse(original, verify_regions(new.plan, memory_map))
-
-
-def _strip_faults(
-    old: AnalysedMethod, new: MethodSteps, switches: Simplifications
-) -> Iterable[Violation]:
-    """What delegates compute in strips is what they computed."""
-    delegates, called = called_delegates(new.plan), called_delegates(old.plan)
-    # a delegate with pieces is called once
-    known = {called[k]: call.pieces for k, call in old.steps.calls.items()}
-    for instruction, call in new.calls.items():
-        payload = old.payloads.get(delegates[instruction]) if call.pieces else None
-        if payload is None or payload.graph is None:
-            continue
-        before, _ = prepare(payload.graph, old.steps.what, switches, payload.is_static)
-        pieces = known.get(delegates[instruction], {})
-        fault = strip_fault(before, call.graph, call.pieces, pieces)
-        if fault is not None:
-            message = f"strips of instruction {instruction}: {fault}"
-            yield Violation("order", old.plan.name or "", message)
-
-
-def _refuse(original: PteFile, violations: Sequence[Violation]) -> None:
-    if violations:
-        raise VerificationError(f"{original.path}: the result is not safe: {violations[0]}")
+# -- what the record of the file says -------------------------------------------------------
 
 
 def _lies_inside(places: Mapping[int, Extent], inner: int, outer: int, distance: int) -> bool:

@@ -193,7 +193,7 @@ def test_a_fault_in_the_strips_is_no_reason_to_give_up(
     stock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the second opinion objects to is left out, and said."""
-    monkeypatch.setattr("onearena.pipeline.strip_fault", lambda *_: "planted")
+    monkeypatch.setattr("onearena.written.strip_fault", lambda *_: "planted")
     small = tmp_path / "small.pte"
     report = optimize(stock, small)
     assert any("without strips" in note and "planted" in note for note in report.notes)
@@ -203,7 +203,7 @@ def test_a_fault_in_the_strips_is_no_reason_to_give_up(
     def broken(*_: Any) -> Any:
         raise VerificationError("planted")
 
-    monkeypatch.setattr("onearena.pipeline._verify_written", broken)
+    monkeypatch.setattr("onearena.pipeline.verify_written", broken)
     small.unlink()
     with pytest.raises(VerificationError, match="planted"):
         optimize(stock, small)

@@ -12,10 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 from onearena.delegates.xnnpack import schema as x
-from onearena.delegates.xnnpack.indirection import (
-    TRANSIENT_INDIRECTION,
-    with_transient_indirection,
-)
+from onearena.delegates.xnnpack.indirection import TRANSIENT_INDIRECTION, with_transient_indirection
 from onearena.delegates.xnnpack.workspace import predict_workspace
 from onearena.delegates.xnnpack.workspace_target import X86_64_AVX2, X86_64_AVX512
 from onearena.payloads import read_payloads

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-import onearena.opening
+import onearena.payloads
 from onearena.delegates.xnnpack.workspace import WorkspacePrediction, predict_workspace
 from onearena.engine.arena import Arena
 from onearena.engine.errors import ArenaLimitError
@@ -183,7 +183,7 @@ def test_a_wrong_expectation_does_no_harm(
         prediction = true(graph)
         return replace(prediction, total_bytes=int(prediction.total_bytes * factor))
 
-    monkeypatch.setattr(onearena.opening, "predict_workspace", wrong)
+    monkeypatch.setattr(onearena.payloads, "predict_workspace", wrong)
     monkeypatch.setattr("onearena.engine.method_description._PREDICTED_NODE_BYTES", -1)  # all
     model = load(path)
     check_exact(model, path, at([(1, 3, SIDE, SIDE)] * 2))

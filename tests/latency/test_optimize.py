@@ -13,11 +13,7 @@ from torch import nn
 
 from onearena.cli.main import main
 from onearena.delegates.xnnpack.indirection import TRANSIENT_INDIRECTION
-from onearena.errors import (
-    ExecutionError,
-    RuntimeUnavailableError,
-    UsageError,
-)
+from onearena.errors import ExecutionError, RuntimeUnavailableError, UsageError
 from onearena.latency import Basis, Pace
 from onearena.memory_map import parse_memory_map
 from onearena.options import Options, Pointers

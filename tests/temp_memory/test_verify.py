@@ -13,8 +13,8 @@ from onearena.pte.container import PteFile
 from onearena.pte.reader import open_pte
 from onearena.pte.schema import AllocationDetails, EValue, SubsegmentOffsets, Tensor
 from onearena.record import read_record
+from onearena.verification.memory_state import extents_in
 from onearena.verification.program import verify_program
-from onearena.verification.trace import extents_in
 from tests.pte.build import CHAR, Method, file_bytes, pte_file, read_bytes
 from tests.temp_memory.programs import BACKEND, payload, two_calls, two_calls_file, write
 from tests.temp_memory.test_region import changed_record

@@ -12,12 +12,7 @@ from itertools import pairwise
 
 from onearena.advice.edit import changed, group_members
 from onearena.advice.model import Advice, AdviceKind, Basis
-from onearena.delegates.xnnpack.merged import (
-    Operator,
-    Payload,
-    Tensor,
-    merged_workspace_bytes,
-)
+from onearena.delegates.xnnpack.merged import Operator, Payload, Tensor, merged_workspace_bytes
 from onearena.delegates.xnnpack.schema import Datatype
 from onearena.errors import FormatError, PlanError
 from onearena.lifetime import Interval, merge

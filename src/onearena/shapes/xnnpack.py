@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, Node
-from onearena.delegates.xnnpack.rules import BINARY, UNARY
+from onearena.delegates.xnnpack.operators import BINARY, UNARY
 from onearena.shapes.rules.call import (
     MALFORMED,
     Cause,

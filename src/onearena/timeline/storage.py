@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from onearena.lifetime import Interval, Lifetime, intersects, merge
+from onearena.lifetime import Lifetime, intersects
 from onearena.pte.tensors import Dynamism
 from onearena.timeline.access import (
     Accesses,
@@ -26,6 +26,7 @@ from onearena.timeline.access import (
     planned_memories,
     scratch_only,
 )
+from onearena.timeline.lifetimes import lasting_lifetimes, natural_lifetimes, touches_of
 from onearena.timeline.owners import NOBODY, WriterQuery, last_writers
 from onearena.timeline.steps import MethodSteps
 
@@ -69,7 +70,7 @@ class _Analysis:
         self._method = method
         self._memories = memories
         self._accesses: Accesses = collect_accesses(method, memories)
-        self._touches = _touches(method, self._accesses)
+        self.touches_of = touches_of(method, self._accesses)
         self._scratch = scratch_only(method, self._accesses)
         self._parent = {value: value for value in memories}
         self._views: set[int] = set()
@@ -84,19 +85,19 @@ class _Analysis:
         while True:
             groups = self._groups()
             self._spread(groups)
-            lifetimes = _natural_lifetimes(
-                self._method, groups, self._touches, self._views, self._scratch
+            lifetimes = natural_lifetimes(
+                self._method, groups, self.touches_of, self._views, self._scratch
             )
             # what overlaps state is a name of it, even where the accesses are far apart
-            if not self._join_overlapping(_lasting(self._method, lifetimes, self._state)):
+            if not self._join_overlapping(lasting_lifetimes(self._method, lifetimes, self._state)):
                 break
         return Storage(
             self._memories,
-            _lasting(self._method, lifetimes, {*self._state, *self._pinned}),
+            lasting_lifetimes(self._method, lifetimes, {*self._state, *self._pinned}),
             tuple(group for group in groups if len(group) > 1),
             frozenset(self._state),
             self._pinned,
-            {value: frozenset(steps) for value, steps in self._touches.items()},
+            {value: frozenset(steps) for value, steps in self.touches_of.items()},
             self._accesses,
             frozenset(self._views),
         )
@@ -202,7 +203,7 @@ class _Analysis:
             others = (
                 other
                 for other, place in self._memories.items()
-                if other not in candidates and other in self._touches and memory.overlaps(place)
+                if other not in candidates and other in self.touches_of and memory.overlaps(place)
             )
             if next(others, None) is None:
                 self._state.add(value)
@@ -250,125 +251,14 @@ def restage(storage: Storage, method: MethodSteps) -> Storage:
     known it holds for any order that respects the dependences. Only lifetimes change.
     """
     accesses = collect_accesses(method, storage.memories)
-    touches = _touches(method, accesses)
+    touches = touches_of(method, accesses)
     single = set(storage.memories).difference(*storage.groups)
     groups = (*storage.groups, *((value,) for value in single))
     scratch = scratch_only(method, accesses)
-    natural = _natural_lifetimes(method, groups, touches, storage.views, scratch)
+    natural = natural_lifetimes(method, groups, touches, storage.views, scratch)
     return replace(
         storage,
-        lifetimes=_lasting(method, natural, {*storage.state, *storage.pinned}),
+        lifetimes=lasting_lifetimes(method, natural, {*storage.state, *storage.pinned}),
         touches={value: frozenset(steps) for value, steps in touches.items()},
         accesses=accesses,
     )
-
-
-def _natural_lifetimes(
-    method: MethodSteps,
-    groups: Iterable[tuple[int, ...]],
-    touches: Mapping[int, set[int]],
-    views: Collection[int],
-    scratch: Collection[int],
-) -> dict[int, Lifetime]:
-    """Lifetimes from the accesses alone; a view is alive since its memory was born, or since all
-    that it consists of was written, scratch only while an instruction has it."""
-    result: dict[int, Lifetime] = {}
-    ready = _ready(method)
-    nothing: set[int] = set()
-    for group in groups:
-        touched = [touches.get(value, nothing) for value in group]
-        if ready:
-            touched = [
-                t | ready.get(value, nothing) for value, t in zip(group, touched, strict=True)
-            ]
-        birth = min((min(steps) for steps in touched if steps), default=0)
-        for value, steps in zip(group, touched, strict=True):
-            is_view = value in views and value not in method.sources
-            extended = steps | {birth} if steps and is_view else steps
-            if value in method.remade:
-                result[value] = _remade(method, value, steps)
-            elif value in scratch:
-                result[value] = merge(Interval(step, step + 1) for step in steps)
-            else:
-                result[value] = lifetime_of(method, extended)
-    return result
-
-
-def _remade(method: MethodSteps, value: int, touched: Collection[int]) -> Lifetime:
-    """The lifetime of a value that kernels write again: from each write to the last touch before
-    the next one."""
-    spans: list[Interval] = []
-    for step in sorted(touched):
-        if not spans or value in method.steps[step].roles.writes:
-            spans.append(Interval(step, step + 1))
-        else:
-            spans[-1] = Interval(spans[-1].start, step + 1)
-    return merge(spans)
-
-
-def _ready(method: MethodSteps) -> dict[int, set[int]]:
-    """By value that has its bytes from others, and by these, the step at which all of them are
-    there: the last one of the instructions that write them."""
-    written: dict[int, int] = {}
-    for step in method.steps:
-        for value in step.roles.writes if method.sources else ():
-            end = method.first_step[step.instruction + 1] if step.instruction >= 0 else 1
-            written[value] = max(written.get(value, 0), end - 1)
-    result: dict[int, set[int]] = {}
-
-    def ready(value: int) -> int:
-        sources = method.sources.get(value, ())
-        when = max((ready(source) for source in sources), default=written.get(value, 0))
-        for member in (value, *sources):
-            result.setdefault(member, set()).add(when)
-        return when
-
-    for value in method.sources:
-        ready(value)
-    return result
-
-
-def _lasting(
-    method: MethodSteps, natural: Mapping[int, Lifetime], lasting: Collection[int]
-) -> dict[int, Lifetime]:
-    """State and pinned values live through the whole method."""
-    whole = (Interval(0, method.exit_step + 1),)
-    return {value: whole if value in lasting else life for value, life in natural.items()}
-
-
-def _touches(method: MethodSteps, accesses: Accesses) -> dict[int, set[int]]:
-    """By planned value, every step at which its memory may be touched."""
-    touches: dict[int, set[int]] = {}
-    for position, step in enumerate(method.steps):
-        named = [(value, position) for value in (*step.roles.reads, *step.roles.writes)]
-        named += [*step.late_reads, *step.early_writes]
-        for value, when in named:
-            for target in accesses.points_to.get(value, ()):
-                touches.setdefault(target, set()).add(when)
-    return touches
-
-
-def lifetime_of(method: MethodSteps, touched: set[int]) -> Lifetime:
-    """The steps at which memory touched at `touched` must keep its bytes.
-
-    Without jumps, from the first to the last touch. With jumps, every instruction on a path
-    between two touches: memory touched in a loop lives through the loop, a branch that does
-    not lead to a touch is not part of it. Memory of one instruction only lives inside it.
-    """
-    if not touched:
-        return ()
-    first, last = min(touched), max(touched)
-    if method.flow.is_straight:
-        return (Interval(first, last + 1),)
-    instructions = {method.steps[step].instruction for step in touched}
-    if len(instructions) == 1 and first > 0:
-        return (Interval(first, last + 1),)
-    positions = method.flow.live_positions(max(i, 0) for i in instructions)
-    spans = [Interval(method.first_step[p], _end_of(method, p)) for p in positions]
-    return merge((*spans, Interval(first, first + 1)))
-
-
-def _end_of(method: MethodSteps, position: int) -> int:
-    if position + 1 < len(method.first_step):
-        return method.first_step[position + 1]
-    return method.exit_step + 1

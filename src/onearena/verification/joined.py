@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from onearena.verification.memory_state import Extent
 from onearena.verification.origins import Origin, Pieces, describe
-from onearena.verification.trace import Extent, Trace
+from onearena.verification.trace_result import Trace
 
 
 class JoinedValues:

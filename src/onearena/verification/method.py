@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from onearena.pte.schema import Tensor
 from onearena.pte.tensors import ELEMENT_BYTES, tensor_bytes
-from onearena.timeline.steps import MethodSteps, Step
+from onearena.timeline.steps import MethodSteps
+from onearena.verification.clashes import _contains, clashing_steps, method_name, where_of
 from onearena.verification.joined import JoinedValues
-from onearena.verification.origins import Origin, Piece, Pieces, describe, moves_bytes, parts_of
-from onearena.verification.sharing import may_lie_at
-from onearena.verification.trace import (
-    Extent,
-    Trace,
-    displaced,
-    extents_of,
-    trace_method,
-)
+from onearena.verification.memory_state import Extent, extents_of
+from onearena.verification.origins import Origin, Piece, Pieces, describe, parts_of
+from onearena.verification.trace import trace_method
+from onearena.verification.trace_result import Trace, displaced
 from onearena.verification.violation import Violation
 
 
@@ -41,24 +36,11 @@ def verify_method(
     mates = JoinedValues(joined, written, _in_parts(method, written), extents)
     return (
         *_bounds(method),
-        *(Violation("alias", _name(method), found) for found in mates.misplaced()),
+        *(Violation("alias", method_name(method), found) for found in mates.misplaced()),
         *_sources(method, trace, extents, mates),
         *_state(method, trace, extents),
-        *_steps(method, trace, extents),
+        *clashing_steps(method, trace, extents),
     )
-
-
-def _name(method: MethodSteps) -> str:
-    return method.plan.name or ""
-
-
-def _where(method: MethodSteps, step: Step) -> str:
-    if step.instruction < 0:
-        return "at the start"
-    if step.instruction >= len(method.instructions):
-        return "at the end"
-    node = f", node {step.node.index}" if step.node is not None else ""
-    return f"at instruction {step.instruction} ({step.label}{node})"
 
 
 def _bounds(method: MethodSteps) -> Iterable[Violation]:
@@ -70,24 +52,24 @@ def _bounds(method: MethodSteps) -> Iterable[Violation]:
         info = tensor.allocation_info
         size = tensor_bytes(tensor)
         if size is None:
-            yield Violation("bounds", _name(method), f"value {index} has an unknown size")
+            yield Violation("bounds", method_name(method), f"value {index} has an unknown size")
             continue
         if not 0 < info.memory_id < len(sizes):
             if size:
                 found = f"value {index} lies in arena {info.memory_id}, which does not exist"
-                yield Violation("bounds", _name(method), found)
+                yield Violation("bounds", method_name(method), found)
             continue
         if info.offset + size > sizes[info.memory_id]:
             yield Violation(
                 "bounds",
-                _name(method),
+                method_name(method),
                 f"value {index} ends at byte {info.offset + size} of arena {info.memory_id}, which "
                 f"has {sizes[info.memory_id]}",
             )
         if info.offset % min(ELEMENT_BYTES[tensor.scalar_type], 8):
             yield Violation(
                 "alignment",
-                _name(method),
+                method_name(method),
                 f"value {index} at offset {info.offset} is not aligned to its elements",
             )
 
@@ -130,8 +112,8 @@ def _sources(
             if problem is not None and (value, problem) not in seen:
                 seen.add((value, problem))
                 name = f"value {value}" if target == value else f"value {value} (value {target})"
-                message = f"{name}, read {_where(method, step)}, {problem}"
-                yield Violation("overlap", _name(method), message)
+                message = f"{name}, read {where_of(method, step)}, {problem}"
+                yield Violation("overlap", method_name(method), message)
 
 
 def _written_inside(
@@ -246,11 +228,11 @@ def _state(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> 
                 if origin.kind in ("write", "temp"):
                     seen.add(origin)
                     found = f"the state in value {value} is overwritten by {describe(origin)}"
-                    yield Violation("state", _name(method), found)
+                    yield Violation("state", method_name(method), found)
             inside = _names_inside(extents, names, value)
             if not all(_is_its_own(trace, extents, inside, value, piece) for piece in pieces):
                 found = f"the state in value {value} is overwritten by a copy of other state"
-                yield Violation("state", _name(method), found)
+                yield Violation("state", method_name(method), found)
 
 
 def _is_its_own(
@@ -270,89 +252,3 @@ def _is_its_own(
 
 def _has_before(pieces: Pieces) -> bool:
     return any(origin.kind == "before" for piece in pieces for origin, _ in piece.origins)
-
-
-@dataclass(frozen=True)
-class _Use:
-    """A value whose bytes a step may read or write.
-
-    Attributes:
-        moved: True when its own node is another one, with which XNNPACK may merge this one.
-    """
-
-    value: int
-    extent: Extent
-    moved: bool
-
-
-def _steps(method: MethodSteps, trace: Trace, extents: Mapping[int, Extent]) -> Iterable[Violation]:
-    late: dict[int, list[tuple[int, int]]] = {}
-    early: dict[int, list[tuple[int, int]]] = {}
-    for position, step in enumerate(method.steps):
-        for value, when in step.late_reads:
-            late.setdefault(when, []).append((position, value))
-        for value, when in step.early_writes:
-            early.setdefault(when, []).append((position, value))
-
-    def uses(position: int, own: Sequence[int], others: Iterable[tuple[int, int]]) -> list[_Use]:
-        named = [(position, value) for value in own]
-        named += [(at, value) for at, value in others if value not in own]
-        return [
-            _Use(value, extents[target], at != position)
-            for at, value in named
-            for target in sorted(trace.targets.get((at, value), ()))
-            if target in extents
-        ]
-
-    for position, step in enumerate(method.steps):
-        reads = uses(position, step.roles.reads, late.get(position, ()))
-        writes = uses(position, step.roles.writes, early.get(position, ()))
-        where = _where(method, step)
-        for message in dict.fromkeys(_clashes(method, step, reads, writes, where)):
-            yield Violation("order", _name(method), message)
-
-
-def _clashes(
-    method: MethodSteps, step: Step, reads: Iterable[_Use], writes: Sequence[_Use], where: str
-) -> Iterable[str]:
-    if not step.roles.understood:
-        return  # nobody knows what it writes
-    writes = [use for use in writes if use.value not in step.roles.maybe_reads]
-    for index, one in enumerate(writes):
-        for other in writes[:index]:
-            if other.value != one.value and _overlap(one.extent, other.extent):
-                yield f"values {other.value} and {one.value}, both written {where}, overlap"
-        for operand in reads:
-            if operand.value != one.value and not _is_legal(method, step, operand, one):
-                yield f"value {one.value}, written {where}, overlaps its operand {operand.value}"
-
-
-def _overlap(first: Extent, second: Extent) -> bool:
-    return first.arena == second.arena and first.start < second.end and second.start < first.end
-
-
-def _contains(outer: Extent, inner: Extent) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
-
-
-def _is_legal(method: MethodSteps, step: Step, operand: _Use, output: _Use) -> bool:
-    """An operand and an output may be one memory for operators that are known to allow it;
-    exporters also use exactly equal places for kernels that work in place. Nodes that XNNPACK
-    merges never work in place."""
-    if not _overlap(operand.extent, output.extent):
-        return True
-    if output.value in step.roles.scratch:
-        return False  # it is written while the operands are read
-    if step.call is None or step.node is None:
-        distances = may_lie_at(method, step, operand.value, output.value)
-        if distances is None:
-            inside = _contains(operand.extent, output.extent)
-            return inside or _contains(output.extent, operand.extent)
-        if not moves_bytes(step) and operand.extent != output.extent:
-            return False
-        return output.extent.start - operand.extent.start in distances
-    if operand.extent != output.extent or operand.moved or output.moved:
-        return False
-    return operand.value in step.call.in_place_operands(step.node) or operand.value == (
-        step.call.same_bytes_operand(step.node)
-    )

@@ -10,9 +10,11 @@ from onearena.pte.container import PteFile
 from onearena.record import MethodRecord, read_record
 from onearena.results import VerifyReport
 from onearena.timeline.steps import MethodSteps
+from onearena.verification.memory_state import extents_of
 from onearena.verification.method import verify_method
 from onearena.verification.temp import foreign_state_faults, operand_faults, temp_uses
-from onearena.verification.trace import Trace, extents_of, trace_method
+from onearena.verification.trace import trace_method
+from onearena.verification.trace_result import Trace
 from onearena.verification.violation import Violation
 
 

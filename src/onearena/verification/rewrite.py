@@ -8,8 +8,10 @@ from itertools import combinations
 from onearena.pte.tensors import tensor_bytes
 from onearena.timeline.steps import MethodSteps
 from onearena.verification.instructions import instruction_changes, instructions_gone
+from onearena.verification.memory_state import extents_of
 from onearena.verification.origins import Origin, Pieces, cut_pieces
-from onearena.verification.trace import Reading, Trace, displaced, extents_of, trace_method
+from onearena.verification.trace import trace_method
+from onearena.verification.trace_result import Reading, Trace, displaced
 from onearena.verification.violation import Violation
 
 _Parts = Mapping[tuple[int, int], tuple[int, int]]

@@ -9,53 +9,29 @@ that lies inside another one must be what lay there, were all copies made.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
 from itertools import product
 from typing import Any
 
 from onearena.delegates.xnnpack import schema as x
-from onearena.delegates.xnnpack.graph import Graph, Node, Value, tensor_of
+from onearena.delegates.xnnpack.graph import Graph, Node, Value
 from onearena.delegates.xnnpack.strips import Piece
 from onearena.verification.places import Places
-
-_WINDOWS = (x.XNNConv2d, x.XNNDepthwiseConv2d, x.XNNMaxPooling2d, x.XNNAvgPooling2d)
-_ROW_WISE = (
-    *(x.XNNAdd, x.XNNSubtract, x.XNNMultiply, x.XNNDiv, x.XNNMinimum, x.XNNMaximum, x.XNNPReLU),
-    *(x.XNNSigmoid, x.XNNClamp, x.XNNFloor, x.XNNConvert, x.XNNSquareRoot, x.XNNCeiling),
-    *(x.XNNHardswish, x.XNNLeakyReLU, x.XNNNegate, x.XNNSquare, x.XNNELU, x.XNNAbs),
-    *(x.XNNReciprocalSquareRoot, x.XNNLog, x.XNNGelu, x.XNNTanh, x.XNNExp, x.XNNSin, x.XNNCos),
-    *(x.XNNCopy, x.XNNSoftmax, x.XNNFullyConnected, x.XNNBatchMatrixMultiply),
-    *(x.XNNConcatenate2, x.XNNConcatenate3, x.XNNConcatenate4, x.XNNConcatenate5),
-    *(x.XNNStaticReshape, x.XNNStaticTranspose, x.XNNStaticSlice),
+from onearena.verification.strip_rules import (
+    _TRANSIENT_POINTERS,
+    BY_ROWS,
+    EXACT_FACTORS,
+    EXACT_ROWS,
+    ROW_WISE,
+    WINDOWS,
+    Rows,
+    differs_in_rows_only,
+    is_needed_whole,
+    parameters,
+    row_axis,
+    rows_between,
+    rows_seen,
+    value_types,
 )
-_WITH_POINTERS = (x.XNNConv2d, x.XNNDepthwiseConv2d, x.XNNStaticResizeBilinear2D)
-_TRANSIENT_POINTERS = 0x20
-"""A flag of these (`xnnpack.h`): where their pointers to pixels are kept, and not to which."""
-_BY_ROWS = frozenset({"padding_top", "padding_bottom", "new_shape", "sizes"})
-"""Parameters that may be others in a strip; each is checked with the rows."""
-_EXACT_FACTORS = tuple(1 << k for k in range(21))
-_EXACT_ROWS = 1 << 20
-"""XNNPACK calculates places of rows in single precision (`src/indirection.c`)."""
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Rows [first, first + count) of a value of the old graph; of all of it if `is_whole`.
-
-    Attributes:
-        spoiled: so many at the beginning and at the end are there, but are not those rows.
-    """
-
-    value: int
-    first: int
-    count: int
-    is_whole: bool
-    spoiled: tuple[int, int] = (0, 0)
-
-    def has(self, first: int, count: int) -> bool:
-        """Whether these rows of the old value are there, and are what they should be."""
-        top, bottom = self.spoiled
-        return self.first + top <= first and first + count <= self.first + self.count - bottom
 
 
 def strip_fault(
@@ -85,9 +61,9 @@ class _Check:
     ) -> None:
         self._before, self._after, self._pieces = before, after, pieces
         self._known = known
-        self._types = _types(before), _types(after)
-        self._places = Places(before, self._types[0])
-        self._meaning: dict[int, _Rows] = {}
+        self.value_types = value_types(before), value_types(after)
+        self._places = Places(before, self.value_types[0])
+        self._meaning: dict[int, Rows] = {}
         self._one_of_equals: dict[int, int] = {}
         self._by_operands: dict[tuple[int, ...], list[Node]] = {}
         self._number_values()
@@ -99,8 +75,8 @@ class _Check:
             operands = tuple(self._equal(value) for value in node.inputs)
             self._by_operands.setdefault(operands, []).append(node)
             for position, output in enumerate(node.outputs):
-                made = (_parameters(node, frozenset()), operands, position)
-                key = (*made, self._types[0].get(output), self._before.values[output].dims)
+                made = (parameters(node, frozenset()), operands, position)
+                key = (*made, self.value_types[0].get(output), self._before.values[output].dims)
                 self._one_of_equals[output] = known.setdefault(key, output)
 
     def _equal(self, value: int) -> int:
@@ -135,10 +111,10 @@ class _Check:
                 if end != value.size_bytes:
                     yield f"value {value.id} is not written from byte {end} on"
 
-    def _all(self, value: int) -> _Rows:
-        axis = _axis(self._before.values[value])
+    def _all(self, value: int) -> Rows:
+        axis = row_axis(self._before.values[value])
         count = self._before.values[value].dims[axis] if axis is not None else 1
-        return _Rows(value, 0, count, is_whole=True)
+        return Rows(value, 0, count, is_whole=True)
 
     def _is_in_its_place(self, value: Value) -> bool:
         """Whether a value of the original is what the original has where it lies now."""
@@ -158,7 +134,7 @@ class _Check:
         return piece.offset_bytes + size <= around
 
     def _node(self, node: Node) -> str | None:
-        operands: list[tuple[_Rows, ...]] = []
+        operands: list[tuple[Rows, ...]] = []
         for value in node.inputs:
             operands.append(self._meanings(value))
             if not operands[-1]:
@@ -179,11 +155,14 @@ class _Check:
                 return None
         return "it does not compute rows of a value of the original"
 
-    def _made(self, node: Node, operands: Sequence[_Rows], wanted: Sequence[_Rows]) -> _Rows | None:
+    def _made(self, node: Node, operands: Sequence[Rows], wanted: Sequence[Rows]) -> Rows | None:
         """What a node makes of such operands, if it is what its output stands for."""
         if node.kind is x.XNNCopy and node.outputs[0] in self._pieces:
             own, source = (self._after.values[v] for v in (node.outputs[0], node.inputs[0]))
-            same = self._types[1][own.id] == self._types[1][source.id] and own.dims == source.dims
+            same = (
+                self.value_types[1][own.id] == self.value_types[1][source.id]
+                and own.dims == source.dims
+            )
             same &= node.xnode.output_min_max is None
             if same and any(self._same(operands[0], rows) for rows in wanted):
                 return operands[0]
@@ -196,7 +175,7 @@ class _Check:
                 return made
         return None
 
-    def _meanings(self, value: int) -> tuple[_Rows, ...]:
+    def _meanings(self, value: int) -> tuple[Rows, ...]:
         """All that a value may stand for; several, where only copies lie between them."""
         if value in self._meaning:
             known = self._meaning[value]
@@ -207,7 +186,7 @@ class _Check:
         if piece is None or whole is None or not self._is_inside(own, piece):
             return ()
         old = self._before.values[whole.value]
-        axis, offset = _axis(old), piece.offset_bytes
+        axis, offset = row_axis(old), piece.offset_bytes
         if axis is not None:
             offset += whole.first * ((old.size_bytes or 0) // old.dims[axis])
         held = self._places.same_bytes(old.id, offset, own.size_bytes or 0)
@@ -217,9 +196,9 @@ class _Check:
             parts = (r for r in parts if r.value == whole.value and whole.has(r.first, r.count))
         return tuple(parts)
 
-    def _part(self, own: Value, old: Value, offset: int) -> _Rows | None:
+    def _part(self, own: Value, old: Value, offset: int) -> Rows | None:
         """The rows of an old value that a piece has, which starts at some byte of it."""
-        axis = _axis(old)
+        axis = row_axis(old)
         if old.size_bytes is None or not self._same_type(own, old):
             return None
         if own.dims == old.dims and axis is None:
@@ -230,25 +209,25 @@ class _Check:
         first, rest = divmod(offset, old.size_bytes // old.dims[axis])
         if rest or not others or first + own.dims[axis] > old.dims[axis]:
             return None
-        return _Rows(old.id, first, own.dims[axis], is_whole=False)
+        return Rows(old.id, first, own.dims[axis], is_whole=False)
 
     def _same_type(self, own: Value, old: Value) -> bool:
-        return self._types[1][own.id] == self._types[0][old.id]
+        return self.value_types[1][own.id] == self.value_types[0][old.id]
 
-    def _same(self, made: _Rows, wanted: _Rows) -> bool:
+    def _same(self, made: Rows, wanted: Rows) -> bool:
         equal = self._equal(made.value) == self._equal(wanted.value)
         rows_are = (made.first, made.count) == (wanted.first, wanted.count)
         return equal and rows_are and not any(made.spoiled)
 
     # -- one node -------------------------------------------------------------------------
 
-    def _rows_made(self, node: Node, old: Node, operands: Sequence[_Rows]) -> _Rows | None:
+    def _rows_made(self, node: Node, old: Node, operands: Sequence[Rows]) -> Rows | None:
         """The rows of the old node's output that a node makes; None when it does not."""
         target, own = self._before.values[old.outputs[0]], self._after.values[node.outputs[0]]
         if all(rows.is_whole for rows in operands) and own.dims == target.dims:
-            same = _parameters(node, frozenset()) == _parameters(old, frozenset())
+            same = parameters(node, frozenset()) == parameters(old, frozenset())
             return self._all(target.id) if same and self._same_type(own, target) else None
-        axis = _axis(target)
+        axis = row_axis(target)
         if axis is None or len(own.dims) != len(target.dims) or not self._same_type(own, target):
             return None
         if own.dims[:axis] + own.dims[axis + 1 :] != target.dims[:axis] + target.dims[axis + 1 :]:
@@ -261,15 +240,15 @@ class _Check:
         first = self._first_row(node, old, operands, axis, own.dims[axis])
         if first is None or first < 0 or first + own.dims[axis] > target.dims[axis]:
             return None
-        return _Rows(target.id, first, own.dims[axis], is_whole=False)
+        return Rows(target.id, first, own.dims[axis], is_whole=False)
 
-    def _enlarged(self, node: Node, old: Node, rows: _Rows) -> _Rows | None:
+    def _enlarged(self, node: Node, old: Node, rows: Rows) -> Rows | None:
         """Rows of an image that is enlarged by a power of two: each of them lies at a number of
         halves of 1/factor of an input row, which is exact, and so is its distance from any row."""
         source, target = (self._before.values[v] for v in (old.inputs[0], old.outputs[0]))
         made = self._after.values[node.outputs[0]].dims[1]
         without = frozenset({"new_height"})
-        if _parameters(node, without) != _parameters(old, without) or _axis(source) != 1:
+        if parameters(node, without) != parameters(old, without) or row_axis(source) != 1:
             return None
         union, factor = node.xnode.xnode_union, target.dims[1] // max(1, source.dims[1])
         assert isinstance(union, x.XNNStaticResizeBilinear2D)
@@ -277,9 +256,9 @@ class _Check:
             return None
         if union.new_height != made or made != rows.count * factor:
             return None
-        if target.dims[1] != source.dims[1] * factor or factor not in _EXACT_FACTORS:
+        if target.dims[1] != source.dims[1] * factor or factor not in EXACT_FACTORS:
             return None
-        if target.dims[1] > _EXACT_ROWS:
+        if target.dims[1] > EXACT_ROWS:
             return None
         # a row whose neighbours are not both in the strip sees the one that is there twice
         inner = [
@@ -287,42 +266,42 @@ class _Check:
             for row in range(made)
             if all(
                 0 <= k < rows.count or not 0 <= k + rows.first < source.dims[1]
-                for k in _between(row, rows.first, factor)
+                for k in rows_between(row, rows.first, factor)
             )
         ]
         if not inner:
             return None
         spoiled = inner[0], made - 1 - inner[-1]
-        return _Rows(target.id, rows.first * factor, made, is_whole=False, spoiled=spoiled)
+        return Rows(target.id, rows.first * factor, made, is_whole=False, spoiled=spoiled)
 
     def _has_one_scale(self, value: int) -> bool:
         """Whether rows of a value are quantized with a scale that depends on other rows."""
-        _, quant = self._types[0].get(value, (None, None))
+        _, quant = self.value_types[0].get(value, (None, None))
         if not isinstance(quant, x.PerTokenDynamicQuant):
             return False
         whole = self._before.values[value]
-        axis = _axis(whole)
+        axis = row_axis(whole)
         return axis is None or axis + quant.num_nonbatch_dims >= len(whole.dims)
 
     def _first_row(
-        self, node: Node, old: Node, operands: Sequence[_Rows], axis: int, count: int
+        self, node: Node, old: Node, operands: Sequence[Rows], axis: int, count: int
     ) -> int | None:
         padded = old.kind is x.XNNStaticConstantPad
         may_differ = padded and node.kind in (x.XNNStaticConstantPad, x.XNNCopy)
-        if not may_differ and _parameters(node, _BY_ROWS) != _parameters(old, _BY_ROWS):
+        if not may_differ and parameters(node, BY_ROWS) != parameters(old, BY_ROWS):
             return None
         if padded:
             return self._pad(node, old, operands[0], axis, count)
-        if not all(rows.is_whole for rows in operands[1:]) and old.kind in _WINDOWS:
+        if not all(rows.is_whole for rows in operands[1:]) and old.kind in WINDOWS:
             return None
-        if old.kind in _WINDOWS:
+        if old.kind in WINDOWS:
             return self._window(node, old, operands[0], count)
         return self._row_wise(node, old, operands, axis, count)
 
     def _row_wise(
-        self, node: Node, old: Node, operands: Sequence[_Rows], axis: int, count: int
+        self, node: Node, old: Node, operands: Sequence[Rows], axis: int, count: int
     ) -> int | None:
-        if old.kind not in _ROW_WISE or not self._keeps_rows(node, old, axis, count):
+        if old.kind not in ROW_WISE or not self._keeps_rows(node, old, axis, count):
             return None
         cut = [rows for rows in operands if not rows.is_whole]
         target = self._before.values[old.outputs[0]]
@@ -330,9 +309,9 @@ class _Check:
             return None
         for rows, operand in zip(operands, old.inputs, strict=True):
             value = self._before.values[operand]
-            if rows.is_whole and not _is_needed_whole(old, operand, value, target, axis):
+            if rows.is_whole and not is_needed_whole(old, operand, value, target, axis):
                 return None
-            if not rows.is_whole and value.dims[_axis(value) or 0] != target.dims[axis]:
+            if not rows.is_whole and value.dims[row_axis(value) or 0] != target.dims[axis]:
                 return None
         return cut[0].first
 
@@ -344,23 +323,25 @@ class _Check:
             return (
                 (union.perm or ())[: axis + 1]
                 == tuple(range(axis + 1))
-                == tuple(range((_axis(source) or 0) + 1))
+                == tuple(range((row_axis(source) or 0) + 1))
             )
         if isinstance(union, x.Concatenate):
             rank = len(self._before.values[old.outputs[0]].dims)
             joined = union.axis - (1 << 32) if union.axis >= 1 << 31 else union.axis
             return joined % rank > axis
         if isinstance(union, x.XNNStaticReshape) and isinstance(whole, x.XNNStaticReshape):
-            return _only_rows(union.new_shape, whole.new_shape, axis, count)
+            return differs_in_rows_only(union.new_shape, whole.new_shape, axis, count)
         if isinstance(union, x.XNNStaticSlice) and isinstance(whole, x.XNNStaticSlice):
             starts = not any((whole.offsets or ())[: axis + 1])
             all_rows = (whole.sizes or ())[axis] == source.dims[axis]
-            return starts and all_rows and _only_rows(union.sizes, whole.sizes, axis, count)
+            return (
+                starts and all_rows and differs_in_rows_only(union.sizes, whole.sizes, axis, count)
+            )
         if old.kind in (x.XNNSoftmax, x.XNNFullyConnected):
             return axis < len(self._before.values[old.outputs[0]].dims) - 1
         return True
 
-    def _window(self, node: Node, old: Node, rows: _Rows, count: int) -> int | None:
+    def _window(self, node: Node, old: Node, rows: Rows, count: int) -> int | None:
         union: Any = node.xnode.xnode_union
         whole: Any = old.xnode.xnode_union
         is_pool = isinstance(whole, x.Pooling)
@@ -371,19 +352,19 @@ class _Check:
         # the first row of the strip is row `first` of the whole: both see the same input row
         first: int = (rows.first - union.padding_top + whole.padding_top) // step
         rest: int = (rows.first - union.padding_top + whole.padding_top) % step
-        if rest or len(source.dims) != 4 or _axis(source) != 1:
+        if rest or len(source.dims) != 4 or row_axis(source) != 1:
             return None
         room = rows.count + union.padding_top + union.padding_bottom - (height - 1) * dilation - 1
         if room < 0 or room // step + 1 != count:
             return None  # XNNPACK derives the rows of the output from those of the input
-        sees = set(_seen(range(count), step, union.padding_top, height, dilation))
+        sees = set(rows_seen(range(count), step, union.padding_top, height, dilation))
         for row in sees:
             in_strip = 0 <= row < rows.count
             if not in_strip and 0 <= row + rows.first < source.dims[1]:
                 return None  # padding in the strip, a row of the image in the original
         return first
 
-    def _pad(self, node: Node, old: Node, rows: _Rows, axis: int, count: int) -> int | None:
+    def _pad(self, node: Node, old: Node, rows: Rows, axis: int, count: int) -> int | None:
         union, whole = node.xnode.xnode_union, old.xnode.xnode_union
         assert isinstance(whole, x.XNNStaticConstantPad)
         source = self._before.values[old.inputs[0]]
@@ -395,7 +376,7 @@ class _Check:
         else:
             before = after = none
         for mine, other in ((before, whole.pre_paddings), (after, whole.post_paddings)):
-            if not _only_rows(mine, other, axis, mine[axis] if len(mine) > axis else 0):
+            if not differs_in_rows_only(mine, other, axis, mine[axis] if len(mine) > axis else 0):
                 return None
         top, bottom = before[axis], after[axis]
         starts = top == 0 or rows.first == 0
@@ -403,73 +384,3 @@ class _Check:
         if not starts or not ends or top + rows.count + bottom != count:
             return None
         return rows.first - top + (whole.pre_paddings or none)[axis]
-
-
-def _between(row: int, first: int, factor: int) -> tuple[int, int]:
-    """The two rows of a strip from which a row of the enlarged strip is made, were it endless;
-    XNNPACK looks at both, even at one that has no share."""
-    above = (2 * (row + first * factor) + 1 - factor) // (2 * factor)
-    above = max(above, 0)  # in front of the image's first row there is nothing
-    return above - first, above - first + 1
-
-
-def _axis(value: Value) -> int | None:
-    for axis, size in enumerate(value.dims[:-1]):
-        if size != 1:
-            return axis
-    return None
-
-
-def _types(graph: Graph) -> dict[int, tuple[Any, ...]]:
-    """By value, its element type and quantization."""
-    found: dict[int, tuple[Any, ...]] = {}
-    for xvalue in graph.source.xvalues or ():
-        tensor, union = tensor_of(xvalue), xvalue.xvalue_union
-        if tensor is not None:
-            quant = union.quant_params if isinstance(union, x.XNNQuantizedTensorValue) else None
-            found[tensor.id_out] = (tensor.datatype, quant)
-    return found
-
-
-def _is_needed_whole(old: Node, operand: int, value: Value, target: Value, axis: int) -> bool:
-    """Whether every row of the output sees an operand in the same way."""
-    if old.kind is x.XNNFullyConnected:
-        return operand != old.inputs[0]
-    if old.kind is x.XNNBatchMatrixMultiply:
-        return operand == old.inputs[1] and axis == len(target.dims) - 2
-    own = axis - (len(target.dims) - len(value.dims))
-    return own < 0 or value.dims[own] == 1
-
-
-def _seen(rows: range, step: int, padding: int, height: int, dilation: int) -> Iterator[int]:
-    for row in rows:
-        for k in range(height):
-            yield row * step - padding + k * dilation
-
-
-def _only_rows(
-    mine: Sequence[int] | None, other: Sequence[int] | None, axis: int, count: int
-) -> bool:
-    """Whether two lists by dimension differ in the rows only, and mine has `count` there."""
-    a, b = tuple(mine or ()), tuple(other or ())
-    if len(a) != len(b) or len(a) <= axis:
-        return False
-    return a[axis] == count and a[:axis] + a[axis + 1 :] == b[:axis] + b[axis + 1 :]
-
-
-def _parameters(node: Node, without: frozenset[str]) -> tuple[Any, ...]:
-    """The operator, its bounds and its parameters, operands left out."""
-    union = node.xnode.xnode_union
-    assert is_dataclass(union)
-    own = tuple(
-        _parameter(union, member.name)
-        for member in fields(union)
-        if not member.name.endswith("_id") and member.name not in without
-    )
-    return type(union), node.xnode.output_min_max, own
-
-
-def _parameter(union: Any, name: str) -> Any:
-    value = getattr(union, name)
-    is_pointers = name == "flags" and isinstance(union, _WITH_POINTERS)
-    return value & ~_TRANSIENT_POINTERS if is_pointers else value

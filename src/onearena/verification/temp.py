@@ -17,7 +17,8 @@ from onearena.pte.schema import ExecutionPlan, Tensor
 from onearena.record import Record, TempRecord, read_record
 from onearena.temp_memory.takes import TempTake, temp_takes
 from onearena.timeline.steps import MethodSteps
-from onearena.verification.trace import Extent, Trace, extents_in, extents_of
+from onearena.verification.memory_state import Extent, extents_in, extents_of
+from onearena.verification.trace_result import Trace
 from onearena.verification.violation import Violation
 
 _ALIGNMENT = 16

@@ -11,17 +11,25 @@ otherwise, the possible origins are joined. Loops are followed until nothing cha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from onearena.bytemap import ByteMap
 from onearena.delegates.xnnpack.simplify_names import may_keep_elements
 from onearena.errors import AnalysisError
-from onearena.pte.schema import ExecutionPlan, Tensor
-from onearena.pte.tensors import tensor_bytes
 from onearena.timeline.access import successors
 from onearena.timeline.roles import COPY_INDEX_OPERATOR
 from onearena.timeline.steps import MethodSteps, Step
 from onearena.verification.handles import live_handles
+from onearena.verification.memory_state import (
+    START,
+    Extent,
+    Owner,
+    OwnerMap,
+    PathKey,
+    State,
+    extents_of,
+    join_states,
+    same_states,
+)
 from onearena.verification.origins import (
     UNKNOWN,
     Origin,
@@ -35,125 +43,14 @@ from onearena.verification.origins import (
     piece_of,
 )
 from onearena.verification.sharing import copied_by_kernel, copies_of
+from onearena.verification.trace_result import Trace
 
 MAX_STATES = 4096
 """Combinations of what handles name that are followed at one step."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """A planned value's place."""
-
-    arena: int
-    start: int
-    end: int
-
-
-Reading = tuple[int, Pieces]
-"""The value whose memory was read (the reader itself, or what its handle names), and what."""
-
-
-@dataclass
-class Trace:
-    """What a run reads.
-
-    Attributes:
-        reads: by (step, value), everything it may read there, on some path or at one of the
-            moments at which the read may happen.
-        targets: by (step, value), the values whose memory the step may touch under that name.
-        written: by value, the origins that its memory may hold after a step has written it.
-        unwritten: the (step, value) among the targets of reads that nothing wrote before under
-            their own name, on some path: views, and state.
-        of_written: the (step, value) among the reads that name a part of a value that was written
-            before on every path.
-        held: by value, (origin, where in it the value's first byte would lie) of what was written
-            or copied into it; of `UNKNOWN` contents, which have no places, the second means
-            nothing.
-        loaded: values with initial state.
-        at_exit: by value, the pieces of its own memory after the run, on some path.
-    """
-
-    reads: dict[tuple[int, int], frozenset[Reading]] = field(default_factory=dict)
-    targets: dict[tuple[int, int], set[int]] = field(default_factory=dict)
-    written: dict[int, set[Origin]] = field(default_factory=dict)
-    unwritten: set[tuple[int, int]] = field(default_factory=set)
-    of_written: set[tuple[int, int]] = field(default_factory=set)
-    held: dict[int, set[tuple[Origin, int]]] = field(default_factory=dict)
-    loaded: set[int] = field(default_factory=set)
-    at_exit: dict[int, frozenset[Pieces]] = field(default_factory=dict)
-
-
-def extents_of(method: MethodSteps) -> dict[int, Extent]:
-    """The place of every planned value of known, positive size."""
-    return extents_in(method.plan)
-
-
-def extents_in(plan: ExecutionPlan) -> dict[int, Extent]:
-    """The place of every planned value of known, positive size."""
-    result: dict[int, Extent] = {}
-    for index, entry in enumerate(plan.values or ()):
-        tensor = entry.val
-        if isinstance(tensor, Tensor) and tensor.allocation_info is not None:
-            size = tensor_bytes(tensor)
-            if size:
-                start = tensor.allocation_info.offset
-                result[index] = Extent(tensor.allocation_info.memory_id, start, start + size)
-    return result
-
-
-def displaced(trace: Trace, value: int, pieces: Pieces, offset: int = 0) -> Origin | None:
-    """Whose bytes lie elsewhere in a value than they were written or copied to, or were there
-    before the run and were copied to elsewhere; None if none do. Bytes of contents that were never
-    written into the value are not looked at.
-
-    Args:
-        offset: where the pieces begin in the value.
-    """
-    held = trace.held.get(value, set())
-    origins = {origin for origin, _ in held}
-    for piece in pieces:
-        for origin, at in piece.origins:
-            is_known = origin.kind == "before" or origin in origins
-            is_known &= origin.content != UNKNOWN
-            if is_known and (origin, at - piece.start - offset) not in held:
-                return origin
-    return None
-
-
 Seeds = Mapping[int, Iterable[tuple[int, int, Origin, int]]]
 """By value: (start, end) inside it, the origin of these bytes, the position inside the origin."""
-
-_Owner = tuple[Origin, int]
-"""An origin and the address at which its byte 0 would lie; 0 for `before` and `UNKNOWN`."""
-_Map = ByteMap[frozenset[_Owner]]
-_Key = tuple[tuple[tuple[int, int], ...], frozenset[int]]
-_START: _Key = ((), frozenset())
-
-
-@dataclass
-class _State:
-    """The memory at one step.
-
-    Attributes:
-        arenas: what the bytes of an arena hold; and by (value of a payload, value of it that it
-            came from by changes of order alone) what that one held when the first of these
-            changes read it, counted from its first byte.
-        defined: values that were written on every path to here.
-        begun: values that are being filled row by row; paths differ in them.
-    """
-
-    arenas: dict[int | tuple[int, int], _Map] = field(default_factory=dict)
-    handles: dict[int, int] = field(default_factory=dict)
-    defined: frozenset[int] = frozenset()
-    begun: frozenset[int] = frozenset()
-
-    def copy(self) -> _State:
-        arenas = {arena: owned.copy() for arena, owned in self.arenas.items()}
-        return _State(arenas, dict(self.handles), self.defined, self.begun)
-
-    def target(self, value: int) -> int:
-        """The value whose memory this name means."""
-        return self.handles.get(value, value)
 
 
 def trace_method(
@@ -219,8 +116,8 @@ class _Tracer:
             self._trace.at_exit[value] = frozenset(self._pieces(s, value) for s in last)
         return self._trace
 
-    def _entry(self) -> _State:
-        state = _State()
+    def _entry(self) -> State:
+        state = State()
         for value, extent in self._extents.items():
             if self._method.tensor(value).data_buffer_idx:
                 self._trace.loaded.add(value)
@@ -231,11 +128,11 @@ class _Tracer:
                 arena.write(extent.start + start, extent.start + end, frozenset(((origin, base),)))
         return state
 
-    def _all_paths(self, entry: _State) -> list[_State]:
+    def _all_paths(self, entry: State) -> list[State]:
         """Follows every path; returns the states at the exit."""
         live = live_handles(self._method)
-        arrivals: dict[int, dict[_Key, _State]] = {0: {_START: entry}}
-        pending: list[tuple[int, _Key]] = [(0, _START)]
+        arrivals: dict[int, dict[PathKey, State]] = {0: {START: entry}}
+        pending: list[tuple[int, PathKey]] = [(0, START)]
         while pending:
             position, key = pending.pop()
             state = arrivals[position][key].copy()
@@ -245,15 +142,15 @@ class _Tracer:
                 arrived.handles = {v: t for v, t in state.handles.items() if v in live[target]}
                 new = (tuple(sorted(arrived.handles.items())), arrived.begun)
                 known = arrivals.setdefault(target, {})
-                merged = arrived if new not in known else _join(known[new], arrived)
-                if new not in known or not _same(known[new], merged):
+                merged = arrived if new not in known else join_states(known[new], arrived)
+                if new not in known or not same_states(known[new], merged):
                     known[new] = merged
                     pending.append((target, new))
                     self._check_count(len(known))
         for position, states in arrivals.items():
             for state in states.values():
                 self._step(state.copy(), position, record=True)
-        return list(arrivals.get(self._method.exit_step, {_START: entry}).values())
+        return list(arrivals.get(self._method.exit_step, {START: entry}).values())
 
     def _check_count(self, count: int) -> None:
         if count > MAX_STATES:
@@ -262,7 +159,7 @@ class _Tracer:
                 "alive at once"
             )
 
-    def _step(self, state: _State, position: int, record: bool) -> None:
+    def _step(self, state: State, position: int, record: bool) -> None:
         step = self._method.steps[position]
         if record:
             for value in step.roles.reads:
@@ -303,12 +200,12 @@ class _Tracer:
             self._touch(state, writer, value)
             self._compute(state, self._method.steps[writer], value)
 
-    def _clobber(self, state: _State, step: Step, place: Extent) -> None:
+    def _clobber(self, state: State, step: Step, place: Extent) -> None:
         origin = Origin("temp", self._number(step), UNKNOWN)
         arena = state.arenas.setdefault(place.arena, ByteMap())
         arena.write(place.start, place.end, frozenset(((origin, 0),)))
 
-    def _remember(self, state: _State, position: int) -> None:
+    def _remember(self, state: State, position: int) -> None:
         """Before a node writes: what there is now where its operand lies, or was where that came
         from. When a later node restores the order, that memory may be another value's."""
         steps = self._method.steps
@@ -318,7 +215,7 @@ class _Tracer:
         if step.call is None or step.node is None or not may_keep_elements(step.node):
             return
         operand, output = step.node.inputs[0], step.node.outputs[0]
-        held: dict[int | tuple[int, int], _Map] = {
+        held: dict[int | tuple[int, int], OwnerMap] = {
             (output, key[1]): image
             for key, image in state.arenas.items()
             if not isinstance(key, int) and key[0] == operand
@@ -328,14 +225,14 @@ class _Tracer:
                 held[output, operand] = self._image(state, state.target(value))
         state.arenas.update(held)
 
-    def _image(self, state: _State, value: int) -> _Map:
-        result: _Map = ByteMap()
+    def _image(self, state: State, value: int) -> OwnerMap:
+        result: OwnerMap = ByteMap()
         for piece in self._pieces(state, value):
             owners = frozenset((origin, piece.start - at) for origin, at in piece.origins)
             result.write(piece.start, piece.start + piece.size_bytes, owners)
         return result
 
-    def _copied_pieces(self, state: _State, step: Step) -> Pieces | None:
+    def _copied_pieces(self, state: State, step: Step) -> Pieces | None:
         """What a step writes, where it copies what planned memory holds or held; else None."""
         if step.call is None or step.node is None:
             source = copied_by_kernel(self._method, step)
@@ -362,12 +259,12 @@ class _Tracer:
             number = self._numbers[number]
         return number
 
-    def _move_into(self, state: _State, step: Step, value: int) -> None:
+    def _move_into(self, state: State, step: Step, value: int) -> None:
         """A kernel that only moves bytes, on tensors that an exporter placed inside each other:
         where the output lies over an operand, the operand's bytes are already there."""
         target = state.target(value)
         extent = self._extents.get(target)
-        in_place: list[tuple[int, int, frozenset[_Owner]]] = []
+        in_place: list[tuple[int, int, frozenset[Owner]]] = []
         for operand in step.roles.reads:
             source = self._extents.get(state.target(operand))
             if extent is not None and source is not None and source.arena == extent.arena:
@@ -382,7 +279,7 @@ class _Tracer:
             state.arenas[extent.arena].write(start, end, owners)
             self._hold(target, owners)
 
-    def _copy_parts(self, state: _State, step: Step) -> None:
+    def _copy_parts(self, state: State, step: Step) -> None:
         """All outputs of a kernel that copies parts of its operands."""
         held: dict[int, list[tuple[int, Piece]]] = {}
         for value in step.roles.writes:
@@ -402,7 +299,7 @@ class _Tracer:
                 state.arenas[extent.arena].write(at, at + piece.size_bytes, owners)
                 self._hold(target, owners)
 
-    def _is_view(self, state: _State, value: int) -> bool:
+    def _is_view(self, state: State, value: int) -> bool:
         """True when all bytes of an argument that may be a view come from one memory."""
         if self._views is not None:
             return value in self._views
@@ -412,7 +309,7 @@ class _Tracer:
         contents = {origin.content for origin in origins}
         return len(contents) == 1 and all(origin.kind != "before" for origin in origins)
 
-    def _adopt(self, state: _State, value: int) -> None:
+    def _adopt(self, state: State, value: int) -> None:
         """Lets a view hold what its memory holds."""
         target = state.target(value)
         state.defined |= {target}
@@ -420,7 +317,7 @@ class _Tracer:
             start = self._extents[target].start + piece.start
             self._hold(target, [(origin, start - at) for origin, at in piece.origins])
 
-    def _copy(self, state: _State, pieces: Pieces, value: int) -> None:
+    def _copy(self, state: State, pieces: Pieces, value: int) -> None:
         """A reshape or copy: the target's bytes come from where the source's came from."""
         target = state.target(value)
         state.defined |= {target}
@@ -432,14 +329,14 @@ class _Tracer:
             arena.write(start, start + piece.size_bytes, owners)
             self._hold(target, owners)
 
-    def _hold(self, target: int, owners: Collection[_Owner]) -> None:
+    def _hold(self, target: int, owners: Collection[Owner]) -> None:
         """Notes that bytes with these owners have been written into a value."""
         start = self._extents[target].start if target in self._extents else 0
         self._trace.written.setdefault(target, set()).update(origin for origin, _ in owners)
         held = self._trace.held.setdefault(target, set())
         held.update((origin, start - base) for origin, base in owners)
 
-    def _compute(self, state: _State, step: Step, value: int, keep: bool = False) -> None:
+    def _compute(self, state: State, step: Step, value: int, keep: bool = False) -> None:
         """Writes a value, or as a piece of another one a part of that one's content."""
         origin, piece = self._origin(step, value), piece_of(step, value)
         extent = self._extents.get(state.target(value))
@@ -455,7 +352,7 @@ class _Tracer:
 
     def _write(
         self,
-        state: _State,
+        state: State,
         value: int,
         origin: Origin,
         keep: bool = False,
@@ -475,12 +372,12 @@ class _Tracer:
         else:
             arena.write(extent.start, extent.end, owner)
 
-    def _touch(self, state: _State, position: int, value: int) -> int:
+    def _touch(self, state: State, position: int, value: int) -> int:
         target = state.target(value)
         self._trace.targets.setdefault((position, value), set()).add(target)
         return target
 
-    def _read(self, state: _State, position: int, value: int) -> None:
+    def _read(self, state: State, position: int, value: int) -> None:
         target = self._touch(state, position, value)
         if target not in state.defined:
             self._trace.unwritten.add((position, target))
@@ -492,7 +389,7 @@ class _Tracer:
             key = (position, value)
             self._trace.reads[key] = self._trace.reads.get(key, frozenset()) | found
 
-    def _pieces(self, state: _State, value: int) -> Pieces:
+    def _pieces(self, state: State, value: int) -> Pieces:
         extent = self._extents[value]
         arena = state.arenas.get(extent.arena)
         raw = arena.read(extent.start, extent.end) if arena else ()
@@ -507,29 +404,3 @@ class _Tracer:
                 origins = frozenset((origin, start - base) for origin, base in owners)
             append_piece(pieces, Piece(start - extent.start, end - start, origins))
         return tuple(pieces)
-
-
-def _join(first: _State, second: _State) -> _State:
-    """Two states with equal handles."""
-    result = _State({}, dict(first.handles), first.defined & second.defined, first.begun)
-    empty: _Map = ByteMap()
-    for arena in {*first.arenas, *second.arenas}:
-        a, b = first.arenas.get(arena, empty), second.arenas.get(arena, empty)
-        # an image is complete in both
-        before = frozenset(((Origin("before", -1, arena if isinstance(arena, int) else 0), 0),))
-        joined: _Map = ByteMap()
-        for one, other in ((a, b), (b, a)):
-            for start, end, owners in one.items():
-                for low, high, also in other.read(start, end):
-                    joined.write(low, high, owners | (before if also is None else also))
-        result.arenas[arena] = joined
-    return result
-
-
-def _same(first: _State, second: _State) -> bool:
-    if first.arenas.keys() != second.arenas.keys() or first.defined != second.defined:
-        return False
-    return all(
-        tuple(first.arenas[arena].items()) == tuple(second.arenas[arena].items())
-        for arena in first.arenas
-    )

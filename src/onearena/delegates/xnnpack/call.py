@@ -7,15 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from onearena.delegates.xnnpack.graph import Graph, Node, once_for_all_alike
-from onearena.delegates.xnnpack.rules import (
-    BINARY,
-    SAME_BYTES,
-    UNARY,
-    EffectiveOrder,
-    Link,
-    effective_order,
-    kept_internal,
-)
+from onearena.delegates.xnnpack.operators import BINARY, SAME_BYTES, UNARY
+from onearena.delegates.xnnpack.rules import EffectiveOrder, Link, effective_order, kept_internal
 from onearena.delegates.xnnpack.schema import XNNSoftmax
 from onearena.delegates.xnnpack.simplify_names import content_names
 from onearena.delegates.xnnpack.strips import Piece

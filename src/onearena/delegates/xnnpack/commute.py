@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, Node, index_graph, tensor_of
-from onearena.delegates.xnnpack.rules import joined_axis
+from onearena.delegates.xnnpack.operators import joined_axis
 from onearena.delegates.xnnpack.simplify_edit import values_by_id, with_tensor
 
 

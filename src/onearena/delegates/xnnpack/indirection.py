@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, Node, index_graph
-from onearena.delegates.xnnpack.rules import is_pointwise
+from onearena.delegates.xnnpack.operators import is_pointwise
 
 TRANSIENT_INDIRECTION = 0x20
 """XNN_FLAG_TRANSIENT_INDIRECTION_BUFFER."""

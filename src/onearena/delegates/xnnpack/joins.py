@@ -18,7 +18,8 @@ from math import prod
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.arguments import as_arguments, without_values
 from onearena.delegates.xnnpack.graph import Graph, Node, Value, index_graph
-from onearena.delegates.xnnpack.rules import SAME_BYTES, joined_axis, kept_internal
+from onearena.delegates.xnnpack.operators import SAME_BYTES, joined_axis
+from onearena.delegates.xnnpack.rules import kept_internal
 from onearena.delegates.xnnpack.simplify_edit import same_type, values_by_id, with_tensor
 from onearena.delegates.xnnpack.strips import Piece, Strips
 

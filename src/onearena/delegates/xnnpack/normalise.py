@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from onearena.delegates.xnnpack.graph import Graph, Node, index_graph, tensor_of
-from onearena.delegates.xnnpack.rules import CLAMPED_BINARY, EIGHT_BIT_TYPES, has_bounds
+from onearena.delegates.xnnpack.operators import CLAMPED_BINARY, EIGHT_BIT_TYPES, has_bounds
 from onearena.delegates.xnnpack.schema import (
     INVALID_ID,
     Datatype,

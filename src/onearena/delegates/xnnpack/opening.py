@@ -16,15 +16,8 @@ from onearena.delegates.xnnpack.graph import Graph, index_graph
 from onearena.delegates.xnnpack.indirection import with_transient_indirection
 from onearena.delegates.xnnpack.joins import Joined, PayloadJoins, join_in_place
 from onearena.delegates.xnnpack.normalise import Normalisation, normalise
-from onearena.delegates.xnnpack.rules import (
-    Link,
-    closed_reason,
-    kept_internal,
-)
-from onearena.delegates.xnnpack.schema import (
-    MAX_EXTERNALS,
-    XNNGraph,
-)
+from onearena.delegates.xnnpack.rules import Link, closed_reason, kept_internal
+from onearena.delegates.xnnpack.schema import MAX_EXTERNALS, XNNGraph
 from onearena.delegates.xnnpack.shapes import Dims, values_of_other_shape
 from onearena.delegates.xnnpack.simplify_switches import ALL_SIMPLIFICATIONS, Simplifications
 from onearena.delegates.xnnpack.strips import Piece, Region, Strips, cut_into_strips

@@ -14,7 +14,7 @@ from typing import Any
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, Node, Value
 from onearena.delegates.xnnpack.indirection import TRANSIENT_INDIRECTION
-from onearena.delegates.xnnpack.rules import BINARY, UNARY, is_pointwise, joined_axis
+from onearena.delegates.xnnpack.operators import BINARY, UNARY, is_pointwise, joined_axis
 from onearena.lifetime import Interval
 
 Rows = Interval

@@ -19,66 +19,25 @@ from math import inf
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, Node, Value, once_for_all_alike
+from onearena.delegates.xnnpack.lookup_chains import is_lookup_link, starts_lookup
+from onearena.delegates.xnnpack.operators import (
+    CLAMPED_BINARY,
+    CLAMPING,
+    CONVOLUTIONS,
+    SAME_BYTES,
+    has_bounds,
+    is_clamp,
+    is_pointwise,
+    is_square,
+)
 from onearena.delegates.xnnpack.schema import Datatype
 
 OPENABLE_TYPES = frozenset({Datatype.FP32, Datatype.QINT8, Datatype.QUINT8})
-EIGHT_BIT_TYPES = frozenset({Datatype.QINT8, Datatype.QUINT8})
 _HALF_TYPES = frozenset({Datatype.FP16, Datatype.BF16})
 _KNOWN_TYPES = frozenset(Datatype)
 _PLAIN_TYPES = _KNOWN_TYPES - _HALF_TYPES
 MAX_RANK = 6
 
-UNARY = frozenset(
-    {
-        x.XNNSigmoid,
-        x.XNNClamp,
-        x.XNNFloor,
-        x.XNNConvert,
-        x.XNNSquareRoot,
-        x.XNNCeiling,
-        x.XNNHardswish,
-        x.XNNLeakyReLU,
-        x.XNNNegate,
-        x.XNNSquare,
-        x.XNNELU,
-        x.XNNAbs,
-        x.XNNReciprocalSquareRoot,
-        x.XNNLog,
-        x.XNNGelu,
-        x.XNNTanh,
-        x.XNNExp,
-        x.XNNSin,
-        x.XNNCos,
-    }
-)
-BINARY = frozenset(
-    {
-        x.XNNAdd,
-        x.XNNSubtract,
-        x.XNNMultiply,
-        x.XNNDiv,
-        x.XNNMinimum,
-        x.XNNMaximum,
-        x.XNNPReLU,
-    }
-)
-CLAMPED_BINARY = frozenset({x.XNNAdd, x.XNNSubtract, x.XNNMultiply, x.XNNDiv})
-"""Binaries whose output bounds XNNPACK turns into a hidden tensor and a clamp of its own."""
-CLAMPING = frozenset(
-    {
-        x.XNNClamp,
-        x.XNNAvgPooling2d,
-        x.XNNConv2d,
-        x.XNNConvTranspose2d,
-        x.XNNDepthwiseConv2d,
-        x.XNNFullyConnected,
-        x.XNNMaxPooling2d,
-    }
-)
-"""Nodes into which XNNPACK merges a clamp that follows."""
-SAME_BYTES = frozenset({x.XNNStaticReshape, x.XNNCopy})
-"""Nodes whose output has their input's bytes; XNNPACK skips the copy at equal addresses."""
-CONVOLUTIONS = frozenset({x.XNNConv2d, x.XNNDepthwiseConv2d})
 _DENSE_CONVOLUTIONS = frozenset({x.XNNConv2d, x.XNNConvTranspose2d})
 _CLAMPED_ALONE = CLAMPED_BINARY | {x.XNNGlobalAvgPooling2d}
 """Nodes whose output bounds become a clamp of its own."""
@@ -87,8 +46,6 @@ _MAX_DIMENSION = (1 << 31) - 1
 """A program's tensors have signed 32-bit sizes, a payload's values unsigned ones."""
 _MAX_VALUE_BYTES = 1 << 47
 """More than any address space; keeps sums of offsets far from 64 bits."""
-_MAX_TABLE_NODES = 10
-"""XNN_MAX_UNARY_FUSION_NODES."""
 
 
 class Link(Enum):
@@ -214,11 +171,11 @@ def _fused(graph: Graph, value: Value) -> Link | None:
     if producer.kind is x.XNNStaticConstantPad and _pad_merges(graph, value, producer, consumer):
         return Link.PAD
     merges_clamp = _ends_with_clamp(graph, producer) and is_clamp(graph, consumer)
-    if merges_clamp and not _starts_lookup(graph, consumer):
+    if merges_clamp and not starts_lookup(graph, consumer):
         return Link.CLAMP
     if producer.kind is x.XNNStaticTranspose and _transpose_merges(producer, consumer, value.id):
         return Link.TRANSPOSE
-    if _is_lookup_link(graph, value, producer, consumer):
+    if is_lookup_link(graph, value, producer, consumer):
         return Link.LOOKUP
     return None
 
@@ -239,42 +196,12 @@ def _pad_merges(graph: Graph, value: Value, pad: Node, consumer: Node) -> bool:
     return spatial and not target.flags & x.SAME_PADDING_FLAG
 
 
-def is_pointwise(conv: x.Convolution) -> bool:
-    """True for a convolution that XNNPACK runs as a fully connected layer."""
-    return (
-        conv.groups == 1
-        and conv.kernel_height * conv.kernel_width == 1
-        and (conv.subsampling_height | conv.subsampling_width) == 1
-        and not conv.padding_top | conv.padding_right | conv.padding_bottom | conv.padding_left
-    )
-
-
-def is_clamp(graph: Graph, node: Node) -> bool:
-    """True for a clamp, or a minimum or maximum with one scalar constant."""
-    if node.kind is x.XNNClamp:
-        return True
-    if node.kind not in (x.XNNMinimum, x.XNNMaximum):
-        return False
-    return any(is_scalar_constant(graph.values[v]) for v in node.inputs)
-
-
 def _ends_with_clamp(graph: Graph, node: Node) -> bool:
     """True for nodes that a clamp behind them merges into, the clamps included that XNNPACK
     makes itself from output bounds."""
     if node.kind in CLAMPING or is_clamp(graph, node):
         return True
     return node.kind in _CLAMPED_ALONE and has_bounds(node)
-
-
-def joined_axis(union: x.Concatenate, rank: int) -> int:
-    """The dimension that a concatenation joins along; the schema may count it from the end."""
-    axis = union.axis - (1 << 32) if union.axis >= 1 << 31 else union.axis
-    return axis % rank
-
-
-def is_scalar_constant(value: Value) -> bool:
-    """True for a constant of one element."""
-    return value.is_constant and value.element_count == 1
 
 
 def _is_unbounded_clamp(node: Node) -> bool:
@@ -300,101 +227,6 @@ def _transpose_merges(transpose: Node, product: Node, value: int) -> bool:
     perm = union.perm or ()
     swapped = (*range(len(perm) - 2), len(perm) - 1, len(perm) - 2)
     return slow_packing or perm == swapped
-
-
-def is_square(node: Node) -> bool:
-    """True for x² and for x·x, which XNNPACK turns into it."""
-    if node.kind is x.XNNSquare:
-        return True
-    return node.kind is x.XNNMultiply and node.inputs[0] == node.inputs[1]
-
-
-def has_bounds(node: Node) -> bool:
-    """True when the node carries output bounds that clamp something."""
-    bounds = node.xnode.output_min_max
-    return bounds is not None and (bounds.output_min != -inf or bounds.output_max != inf)
-
-
-def _starts_lookup(graph: Graph, node: Node) -> bool:
-    """True when XNNPACK, which makes tables first, takes the node into one with what follows."""
-    output = graph.values[node.outputs[0]]
-    readers = graph.consumers.get(output.id, ())
-    if not output.is_internal or len(readers) != 1:
-        return False
-    return _is_lookup_link(graph, output, node, readers[0])
-
-
-def _is_lookup_link(graph: Graph, value: Value, producer: Node, consumer: Node) -> bool:
-    if EIGHT_BIT_TYPES.isdisjoint(graph.datatypes):
-        return False
-    start = _chain_start(graph, producer, _MAX_TABLE_NODES)
-    if start is None:
-        return False
-    node, link = consumer, value.id
-    for _ in range(_MAX_TABLE_NODES):
-        if _chain_input(graph, node, link, start) is None:
-            return False
-        output = graph.values[node.outputs[0]]
-        if output.tensor.datatype in EIGHT_BIT_TYPES:
-            return True
-        following = graph.consumers.get(output.id, ())
-        if not output.is_internal or len(following) != 1:
-            return False
-        node, link = following[0], output.id
-    return False
-
-
-def _chain_start(graph: Graph, node: Node, limit: int) -> int | None:
-    """The 8-bit value at the start of the element-wise chain that ends with `node`."""
-    for remaining in range(limit, 0, -1):
-        operand = _pure_input(graph, node)
-        if operand is None:
-            return _joined_start(graph, node, remaining - 1)
-        if graph.values[operand].tensor.datatype in EIGHT_BIT_TYPES:
-            return operand
-        producer = _link_producer(graph, operand)
-        if producer is None:
-            return None
-        node = producer
-    return None
-
-
-def _joined_start(graph: Graph, node: Node, limit: int) -> int | None:
-    """The start of a chain that a binary joins with that very start, as in x / (1 + |x|)."""
-    if node.kind in BINARY:
-        for link, start in (node.inputs, node.inputs[::-1]):
-            producer = _link_producer(graph, link)
-            if producer is not None and _chain_start(graph, producer, limit) == start:
-                return start
-    return None
-
-
-def _link_producer(graph: Graph, value: int) -> Node | None:
-    """The producer of an internal value with one reader."""
-    if graph.values[value].is_internal and len(graph.consumers.get(value, ())) == 1:
-        return graph.producer.get(value)
-    return None
-
-
-def _pure_input(graph: Graph, node: Node) -> int | None:
-    """The tensor operand of a node that maps element by element one tensor to one tensor."""
-    if node.kind in UNARY:
-        return node.inputs[0]
-    if node.kind in BINARY:
-        first, second = node.inputs
-        if is_scalar_constant(graph.values[first]):
-            return second
-        if is_scalar_constant(graph.values[second]):
-            return first
-    return None
-
-
-def _chain_input(graph: Graph, node: Node, link: int, start: int) -> int | None:
-    """Like `_pure_input`; a binary may also join the chain with its own start (x / (1 + |x|))."""
-    operand = _pure_input(graph, node)
-    if operand is None and node.kind in BINARY and set(node.inputs) <= {link, start}:
-        return link
-    return operand
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from math import prod
 
 from onearena.delegates.xnnpack.graph import Graph, Node, index_graph
-from onearena.delegates.xnnpack.rules import BINARY, UNARY
+from onearena.delegates.xnnpack.operators import BINARY, UNARY
 from onearena.delegates.xnnpack.schema import (
     XNNCopy,
     XNNSoftmax,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, Node
-from onearena.delegates.xnnpack.rules import (
+from onearena.delegates.xnnpack.operators import (
     BINARY,
     CLAMPING,
     UNARY,

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, Node
-from onearena.delegates.xnnpack.rules import OPENABLE_TYPES, SAME_BYTES, has_bounds
+from onearena.delegates.xnnpack.operators import SAME_BYTES, has_bounds
+from onearena.delegates.xnnpack.rules import OPENABLE_TYPES
 from onearena.delegates.xnnpack.simplify_adjacent import readers_may_merge
 from onearena.delegates.xnnpack.simplify_edit import Edit, readers, same_type, values_by_id
 from onearena.delegates.xnnpack.simplify_layout import MAX_RANK, Layout, Step

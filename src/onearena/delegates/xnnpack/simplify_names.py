@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, Node, Value
-from onearena.delegates.xnnpack.rules import SAME_BYTES
+from onearena.delegates.xnnpack.operators import SAME_BYTES
 from onearena.delegates.xnnpack.simplify_layout import Layout
 
 

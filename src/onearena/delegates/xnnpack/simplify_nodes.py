@@ -7,14 +7,14 @@ from dataclasses import fields, replace
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, Node, Value
-from onearena.delegates.xnnpack.rules import (
+from onearena.delegates.xnnpack.operators import (
     CONVOLUTIONS,
     EIGHT_BIT_TYPES,
     SAME_BYTES,
     is_pointwise,
     is_square,
-    kept_internal,
 )
+from onearena.delegates.xnnpack.rules import kept_internal
 from onearena.delegates.xnnpack.schema import Datatype
 from onearena.delegates.xnnpack.simplify_adjacent import ELEMENTWISE
 from onearena.delegates.xnnpack.simplify_edit import Edit, readers, same_type, values_by_id

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from onearena.delegates.xnnpack.graph import Node
 from onearena.delegates.xnnpack.occupancy import Use, occupied
-from onearena.delegates.xnnpack.rules import BINARY, UNARY
+from onearena.delegates.xnnpack.operators import BINARY, UNARY
 from onearena.delegates.xnnpack.schema import XNNSoftmax
 from onearena.delegates.xnnpack.strips import Strips
 from onearena.lifetime import Interval

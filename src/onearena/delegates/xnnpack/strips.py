@@ -17,8 +17,9 @@ from functools import cached_property
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.arguments import as_arguments
 from onearena.delegates.xnnpack.graph import Graph, Node, Value, index_graph, tensor_of
+from onearena.delegates.xnnpack.operators import SAME_BYTES
 from onearena.delegates.xnnpack.rows import Rows, StripNode, hull, row_axis, row_count, strip_node
-from onearena.delegates.xnnpack.rules import SAME_BYTES, Link, kept_internal
+from onearena.delegates.xnnpack.rules import Link, kept_internal
 from onearena.delegates.xnnpack.simplify_edit import values_by_id, with_tensor
 from onearena.delegates.xnnpack.simplify_names import content_names
 from onearena.delegates.xnnpack.work import row_work

@@ -6,7 +6,7 @@ from math import prod
 
 from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, Node
-from onearena.delegates.xnnpack.rules import SAME_BYTES
+from onearena.delegates.xnnpack.operators import SAME_BYTES
 
 _ELEMENT = 4
 """What an element that is only read and written counts, in multiplications."""
