@@ -174,7 +174,7 @@ def understood_calls(
         if argument_problem(plan, args, payload.graph) is None:
             found = understand_call(payload.graph, args, any_dynamic(plan, args))
             own = _own_pieces(payload.graph, args, known) if known else {}
-            result[position] = replace(found, pieces=own)
+            result[position] = replace(found, pieces=own) if own else found
     return result
 
 

@@ -45,8 +45,6 @@ class XnnpackCall:
     @cached_property
     def order(self) -> EffectiveOrder:
         """How late operands may be read and how early outputs written."""
-        if self.kept is kept_as_it_stands(self.graph):
-            return _order_as_it_stands(self.graph)
         return effective_order(self.graph, self.kept)
 
     @cached_property
@@ -123,11 +121,13 @@ class XnnpackCall:
 
 def understand_call(graph: Graph, args: tuple[int, ...], is_dynamic: bool) -> XnnpackCall:
     """The call of a payload as it stands, nothing opened anew."""
-    return XnnpackCall(graph, kept_as_it_stands(graph), args, is_dynamic)
+    call = XnnpackCall(graph, _kept_as_it_stands(graph), args, is_dynamic)
+    call.__dict__["order"] = _order_as_it_stands(graph)  # not again for layers that are alike
+    return call
 
 
 @once_for_all_alike
-def kept_as_it_stands(graph: Graph) -> Mapping[int, Link]:
+def _kept_as_it_stands(graph: Graph) -> Mapping[int, Link]:
     """Every internal activation of a payload that nobody opens, with the reason."""
     links = kept_internal(graph)
     return {
@@ -139,4 +139,4 @@ def kept_as_it_stands(graph: Graph) -> Mapping[int, Link]:
 
 @once_for_all_alike
 def _order_as_it_stands(graph: Graph) -> EffectiveOrder:
-    return effective_order(graph, kept_as_it_stands(graph))
+    return effective_order(graph, _kept_as_it_stands(graph))
