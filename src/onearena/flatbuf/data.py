@@ -8,15 +8,15 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
+from onearena.closing import Closing
 from onearena.errors import FormatError
 
 MAX_KEPT_ALIGNMENT = 4096
 _MAX_PADDING_BYTES = 16 << 20
 
 
-class ByteSource:
+class ByteSource(Closing):
     """A read-only file (memory-mapped) or a bytes object, addressed by offset.
 
     A file source keeps its descriptor open until :meth:`close`; it is a context manager.
@@ -83,17 +83,6 @@ class ByteSource:
         if self.descriptor is not None:
             os.close(self.descriptor)
             self.descriptor = None
-
-    def __enter__(self) -> ByteSource:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _map(descriptor: int, name: str) -> mmap.mmap:

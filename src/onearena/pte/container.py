@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from types import TracebackType
 
+from onearena.closing import Closing
 from onearena.flatbuf.data import ByteSource, Data, data_size
 from onearena.pte.schema import Program
 
@@ -26,7 +26,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class PteFile:
+class PteFile(Closing):
     """A decoded ``.pte``. `program.segments` is recomputed when the file is written.
 
     Keeps its source open: use as a context manager, or call :meth:`close`.
@@ -48,14 +48,3 @@ class PteFile:
     def close(self) -> None:
         """Releases the file."""
         self.source.close()
-
-    def __enter__(self) -> PteFile:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

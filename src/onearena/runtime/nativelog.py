@@ -10,7 +10,8 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
+
+from onearena.closing import Closing
 
 _RUNTIME_LINE = re.compile(r"\[[\w.+-]+:\d+\] (?P<text>.*\S)")
 """How the runtime logs: `[method.cpp:1334] Invalid number of inputs provided.`"""
@@ -19,7 +20,7 @@ _MAX_CHARACTERS = 300
 _READ_BYTES = 64 * 1024
 
 
-class NativeLog:
+class NativeLog(Closing):
     """A file that stands in for standard error while :meth:`capture` is active.
 
     Both ways to it are led there: descriptor 2 (native code) and `sys.stderr` (where the
@@ -68,17 +69,6 @@ class NativeLog:
     def close(self) -> None:
         """Releases the file."""
         self._text.close()
-
-    def __enter__(self) -> NativeLog:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _flush(stream: object) -> None:

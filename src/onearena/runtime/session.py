@@ -6,9 +6,9 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from onearena.closing import Closing
 from onearena.errors import ExecutionError, OnearenaError, UsageError
 from onearena.pte import open_pte
 from onearena.pte.schema import ExecutionPlan
@@ -22,7 +22,7 @@ from onearena.runtime.nativelog import NativeLog, printable
 from onearena.timeline.roles import operator_name
 
 
-class Session:
+class Session(Closing):
     """Loads methods on first use and runs them; state lives as long as the session.
 
     A hostile program can crash the process: :mod:`onearena.runtime.compare` runs sessions in
@@ -125,17 +125,6 @@ class Session:
         self._methods.clear()
         self._program = None
         self._log.close()
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _needs(plan: ExecutionPlan) -> tuple[frozenset[str], frozenset[str]]:
