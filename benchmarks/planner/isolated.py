@@ -7,7 +7,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from types import TracebackType
+
+from onearena.closing import Closing
 
 from .checking import fault
 from .cp_sat import cp_sat
@@ -40,24 +41,13 @@ class Unanswered:
 Result = list[Answer] | Unanswered
 
 
-class Worker:
+class Worker(Closing):
     """One planner in a process that starts when it is needed, and again when it was killed."""
 
     def __init__(self, solver: str) -> None:
         self._solver = solver
         self._process: multiprocessing.process.BaseProcess | None = None
         self._pipe: Connection | None = None
-
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._kill()
 
     def run(self, task: Task) -> Result:
         """The answers for all seeds, each checked."""
@@ -67,12 +57,12 @@ class Worker:
         while len(answers) < len(task.seeds):
             longest_s = task.time_limit_s * 2 + PATIENCE_S
             if not pipe.poll(longest_s):
-                self._kill()
+                self.close()
                 return Unanswered(f"none in {longest_s:.0f} s", True)
             try:
                 found = pipe.recv()
             except EOFError:
-                self._kill()
+                self.close()
                 return Unanswered("the process died", True)
             if isinstance(found, Unanswered):
                 return found
@@ -92,7 +82,7 @@ class Worker:
             theirs.close()
         return self._pipe
 
-    def _kill(self) -> None:
+    def close(self) -> None:
         if self._process is not None and self._pipe is not None:
             self._process.kill()
             self._process.join()

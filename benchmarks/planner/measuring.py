@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from types import TracebackType
+from typing import Self
+
+from onearena.closing import Closing
 
 from .families import FAMILIES, make
 from .instances import Instance, height, load, published
@@ -46,7 +48,7 @@ QUICK = Budget(3, 1.0, 1.0, 1.0, (TRACE_S,), 0.3, (40, 150), 1, 1)
 NOT_RUN = Entry(None, note="not run")
 
 
-class Bench:
+class Bench(Closing):
     """All planners, each in a process of its own that is kept between tasks."""
 
     def __init__(self, say: Say, *, rivals: bool = True) -> None:
@@ -55,16 +57,12 @@ class Bench:
         self._stack = ExitStack()
         self._workers: dict[str, Worker] = {}
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> Self:
         self._workers = {name: self._stack.enter_context(Worker(name)) for name in SOLVERS}
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Ends the processes."""
         self._stack.close()
 
     def fits(self, budget: Budget) -> list[Fit]:

@@ -40,14 +40,8 @@ def extents_in(plan: ExecutionPlan) -> dict[int, Extent]:
 
 Owner = tuple[Origin, int]
 """An origin and the address at which its byte 0 would lie; 0 for `before` and `UNKNOWN`."""
-
-
 OwnerMap = ByteMap[frozenset[Owner]]
-
-
 PathKey = tuple[tuple[tuple[int, int], ...], frozenset[int]]
-
-
 START: PathKey = ((), frozenset())
 
 

@@ -10,8 +10,6 @@ from onearena.delegates.xnnpack import schema as x
 from onearena.delegates.xnnpack.graph import Graph, Node, Value, tensor_of
 
 WINDOWS = (x.XNNConv2d, x.XNNDepthwiseConv2d, x.XNNMaxPooling2d, x.XNNAvgPooling2d)
-
-
 ROW_WISE = (
     *(x.XNNAdd, x.XNNSubtract, x.XNNMultiply, x.XNNDiv, x.XNNMinimum, x.XNNMaximum, x.XNNPReLU),
     *(x.XNNSigmoid, x.XNNClamp, x.XNNFloor, x.XNNConvert, x.XNNSquareRoot, x.XNNCeiling),
@@ -21,22 +19,12 @@ ROW_WISE = (
     *(x.XNNConcatenate2, x.XNNConcatenate3, x.XNNConcatenate4, x.XNNConcatenate5),
     *(x.XNNStaticReshape, x.XNNStaticTranspose, x.XNNStaticSlice),
 )
-
-
 _WITH_POINTERS = (x.XNNConv2d, x.XNNDepthwiseConv2d, x.XNNStaticResizeBilinear2D)
-
-
 _TRANSIENT_POINTERS = 0x20
 """A flag of these (`xnnpack.h`): where their pointers to pixels are kept, and not to which."""
-
-
 BY_ROWS = frozenset({"padding_top", "padding_bottom", "new_shape", "sizes"})
 """Parameters that may be others in a strip; each is checked with the rows."""
-
-
 EXACT_FACTORS = tuple(1 << k for k in range(21))
-
-
 EXACT_ROWS = 1 << 20
 """XNNPACK calculates places of rows in single precision (`src/indirection.c`)."""
 

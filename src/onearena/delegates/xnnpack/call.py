@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from onearena.delegates.xnnpack.graph import Graph, Node, once_for_all_alike
-from onearena.delegates.xnnpack.operators import BINARY, SAME_BYTES, UNARY
+from onearena.delegates.xnnpack.operators import BINARY, SAME_BYTES, UNARY, is_scalar_constant
 from onearena.delegates.xnnpack.rules import EffectiveOrder, Link, effective_order, kept_internal
 from onearena.delegates.xnnpack.schema import XNNSoftmax
 from onearena.delegates.xnnpack.simplify_names import content_names
@@ -103,8 +103,7 @@ class XnnpackCall:
         return self.values(equal)
 
     def _has_scalar_operand(self, node: Node) -> bool:
-        values = [self.graph.values[operand] for operand in node.inputs]
-        return any(value.is_constant and value.element_count == 1 for value in values)
+        return any(is_scalar_constant(self.graph.values[operand]) for operand in node.inputs)
 
     def same_bytes_operand(self, node: Node) -> int | None:
         """The operand (program value) of a reshape or copy, which may be the output's memory."""

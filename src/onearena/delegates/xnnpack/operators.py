@@ -9,8 +9,6 @@ from onearena.delegates.xnnpack.graph import Graph, Node, Value
 from onearena.delegates.xnnpack.schema import Datatype
 
 EIGHT_BIT_TYPES = frozenset({Datatype.QINT8, Datatype.QUINT8})
-
-
 UNARY = frozenset(
     {
         x.XNNSigmoid,
@@ -34,8 +32,6 @@ UNARY = frozenset(
         x.XNNCos,
     }
 )
-
-
 BINARY = frozenset(
     {
         x.XNNAdd,
@@ -47,12 +43,8 @@ BINARY = frozenset(
         x.XNNPReLU,
     }
 )
-
-
 CLAMPED_BINARY = frozenset({x.XNNAdd, x.XNNSubtract, x.XNNMultiply, x.XNNDiv})
 """Binaries whose output bounds XNNPACK turns into a hidden tensor and a clamp of its own."""
-
-
 CLAMPING = frozenset(
     {
         x.XNNClamp,
@@ -65,12 +57,8 @@ CLAMPING = frozenset(
     }
 )
 """Nodes into which XNNPACK merges a clamp that follows."""
-
-
 SAME_BYTES = frozenset({x.XNNStaticReshape, x.XNNCopy})
 """Nodes whose output has their input's bytes; XNNPACK skips the copy at equal addresses."""
-
-
 CONVOLUTIONS = frozenset({x.XNNConv2d, x.XNNDepthwiseConv2d})
 
 

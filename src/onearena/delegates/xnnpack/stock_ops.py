@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 
 from onearena.delegates.xnnpack import schema as x
+from onearena.delegates.xnnpack.operators import BINARY, UNARY
 
 
 class Op(Enum):
@@ -50,36 +51,16 @@ class Function(Enum):
 
 
 UNARY_FUNCTIONS: Mapping[type, Function] = {
+    **dict.fromkeys(UNARY, Function.OTHER),
     x.XNNClamp: Function.CLAMP,
     x.XNNSquare: Function.SQUARE,
     x.XNNConvert: Function.CONVERT,
-    **dict.fromkeys(
-        (
-            x.XNNSigmoid,
-            x.XNNFloor,
-            x.XNNSquareRoot,
-            x.XNNCeiling,
-            x.XNNHardswish,
-            x.XNNLeakyReLU,
-            x.XNNNegate,
-            x.XNNELU,
-            x.XNNAbs,
-            x.XNNReciprocalSquareRoot,
-            x.XNNLog,
-            x.XNNGelu,
-            x.XNNTanh,
-            x.XNNExp,
-            x.XNNSin,
-            x.XNNCos,
-        ),
-        Function.OTHER,
-    ),
 }
 BINARY_FUNCTIONS: Mapping[type, Function] = {
+    **dict.fromkeys(BINARY, Function.OTHER),
     x.XNNMultiply: Function.MULTIPLY,
     x.XNNMinimum: Function.MINIMUM,
     x.XNNMaximum: Function.MAXIMUM,
-    **dict.fromkeys((x.XNNAdd, x.XNNSubtract, x.XNNDiv, x.XNNPReLU), Function.OTHER),
 }
 OPS: Mapping[type, Op] = {
     x.XNNArgMaxPooling2d: Op.ARGMAX_POOLING,
