@@ -37,6 +37,9 @@ from onearena.runtime.userinputs import check_inputs, load_inputs
 _LOADS = 5
 _SECONDS = 4.0
 _MIN_PAIRS, _MAX_PAIRS = 7, 200
+_REST_S = 0.2
+"""Long enough for the threads of XNNPACK's pool to fall asleep: after a run they wait for the next
+one busily, on a processor that the load after it would have (`pthreadpool`, some 10 ms)."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +189,8 @@ def _load_times(path: Path, method: str, inputs: Sequence[Any]) -> tuple[float, 
 
 
 def _timed_load_ms(load: Callable[[], Callable[[], Any]]) -> tuple[float, float]:
-    """Until it is loaded, and until it has run once."""
+    """Until it is loaded, and until it has run once; as in a process that did nothing before."""
+    time.sleep(_REST_S)
     start = time.perf_counter()
     run = load()
     loaded = time.perf_counter()

@@ -85,12 +85,17 @@ def lasting_lifetimes(
 def touches_of(method: MethodSteps, accesses: Accesses) -> dict[int, set[int]]:
     """By planned value, every step at which its memory may be touched."""
     touches: dict[int, set[int]] = {}
-    for position, step in enumerate(method.steps):
-        named = [(value, position) for value in (*step.roles.reads, *step.roles.writes)]
-        named += [*step.late_reads, *step.early_writes]
-        for value, when in named:
-            for target in accesses.points_to.get(value, ()):
-                touches.setdefault(target, set()).add(when)
+    points_to = accesses.points_to
+
+    def touch(value: int, when: Iterable[int]) -> None:
+        for target in points_to.get(value, ()):
+            touches.setdefault(target, set()).update(when)
+
+    for value, steps in (*accesses.reads.items(), *accesses.writes.items()):
+        touch(value, steps)
+    for step in method.steps:
+        for value, when in (*step.late_reads, *step.early_writes):
+            touch(value, (when,))
     return touches
 
 

@@ -146,14 +146,19 @@ def method_steps(
     steps: list[Step] = [Step(ENTRY, "inputs", Roles((), inputs))]
     first_step: list[int] = []
     touched = set(inputs)
+    edges = boundaries or {}
+    opaque = [k for k, args in enumerate(instructions) if isinstance(args, DelegateCall)]
+    last_opaque = max([k for k in opaque if k not in calls and k not in edges], default=-1)
     for position, args in enumerate(instructions):
         first_step.append(len(steps))
         call = calls.get(position)
         if call is not None:
             steps.extend(_node_steps(plan, position, call, len(steps)))
         else:
-            edge = (boundaries or {}).get(position)
+            edge = edges.get(position)
             steps.append(_instruction_step(plan, position, args, touched, edge))
+        if position >= last_opaque:
+            continue  # nobody asks any more
         if isinstance(args, _CALLS):
             touched.update(flatten(plan, args.args or ()))
         elif isinstance(args, MoveCall):

@@ -26,6 +26,7 @@ from onearena.timeline.access import (
     planned_memories,
     scratch_only,
 )
+from onearena.timeline.active_bytes import ActiveBytes
 from onearena.timeline.lifetimes import lasting_lifetimes, natural_lifetimes, touches_of
 from onearena.timeline.owners import NOBODY, WriterQuery, last_writers
 from onearena.timeline.steps import MethodSteps
@@ -230,17 +231,14 @@ class _Analysis:
         placed = [memory for memory in placed if memory.value not in self._scratch]
         placed.sort(key=lambda memory: lifetimes[memory.value][0].start)
         changed = False
-        active: list[tuple[int, int, int, int, int]] = []  # end of life, arena, bytes, value
+        active: dict[int, ActiveBytes] = {}  # by arena
         for memory in placed:
-            value, arena, start, end = memory.value, memory.arena, memory.start, memory.end
-            life = lifetimes[value]
-            born = life[0].start
-            active = [entry for entry in active if entry[0] > born]
-            for _, its_arena, its_start, its_end, other in active:
-                is_apart = arena != its_arena or start >= its_end or its_start >= end
-                if not is_apart and intersects(life, lifetimes[other]):
-                    changed |= self._union(value, other)
-            active.append((life[-1].end, arena, start, end, value))
+            life = lifetimes[memory.value]
+            here = active.setdefault(memory.arena, ActiveBytes())
+            for other in here.overlapping(memory.start, memory.end, life[0].start):
+                if intersects(life, lifetimes[other]):
+                    changed |= self._union(memory.value, other)
+            here.add(memory.start, memory.end, life[-1].end, memory.value)
         return changed
 
 
