@@ -52,6 +52,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("optimize", PROGRAM, "-o", f"{FOLDER}/out.pte", "--target", "cortex-m55", *_LIMIT),
     ("optimize", PROGRAM, "-o", f"{FOLDER}/out.pte", "--memory", "a:1K:1,b:64M:2", *_LIMIT),
     ("optimize", PROGRAM, "-o", f"{FOLDER}/out.pte", "--transient-indirection", "on", *_LIMIT),
+    ("optimize", PROGRAM, "-o", f"{FOLDER}/out.pte"),
+    ("bundle", "--extract", PROGRAM, "-o", f"{FOLDER}/out.pte"),
 )
 _EVERY = 4
 

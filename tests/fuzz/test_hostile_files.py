@@ -15,7 +15,7 @@ from onearena.cli.main import main
 _SEEDS = Path(__file__).parent / "seeds"
 _HUGE_BYTES = 1 << 36
 _MOST_BYTES = 32 << 20
-_COMMANDS = {
+_COMMANDS: dict[str, tuple[str, ...]] = {
     "inspect": (),
     "verify": (),
     "report": (),
@@ -27,7 +27,13 @@ _COMMANDS = {
     "describe": ("-o", "out.pte"),
     "run": (),
     "compare": (str(_SEEDS / "weightless.pte"),),
+    "bundle": ("-o", "out.pte"),
+    "bundle --extract": ("-o", "out.pte"),
+    "plan": ("-o", "out.csv"),
 }
+_FILE_NAMES = {"plan": "problem.csv"}
+_OTHER_FORMATS = {"bundle --extract", "plan"}
+"""Commands that read other files than programs: what is wrong with these is said otherwise."""
 
 
 def _sparse(name: str) -> Callable[[Path], None]:
@@ -58,6 +64,9 @@ _FILES: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
+_NO_PROGRAMS = {"zeros", "a long tail", "cut off", "empty"}
+
+
 @pytest.mark.parametrize("command", _COMMANDS)
 @pytest.mark.parametrize("name", _FILES)
 def test_is_refused(
@@ -67,20 +76,20 @@ def test_is_refused(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    if command in ("simulate", "run", "compare"):
+    if command in ("simulate", "run", "compare", "bundle"):
         pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     make, words = _FILES[name]
-    path = tmp_path / "model.pte"
+    path = tmp_path / _FILE_NAMES.get(command, "model.pte")
     make(path)
     tracemalloc.start()
-    code = main([command, str(path), *_COMMANDS[command]])
+    code = main([*command.split(), str(path), *_COMMANDS[command]])
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     error = capfd.readouterr().err
     assert code == 2, error
     assert re.fullmatch(r"onearena: [^\n]+\n", error)
-    assert "model.pte: " in error
-    assert words in error
+    assert f"{path.name}: " in error
+    assert words in error or (command in _OTHER_FORMATS and name in _NO_PROGRAMS)
     assert peak_bytes < _MOST_BYTES
-    assert not (tmp_path / "out.pte").exists()
+    assert not list(tmp_path.glob("out.*"))

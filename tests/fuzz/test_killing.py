@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from onearena.bundling.file import write_bundle
+from onearena.bundling.schema import BundledSuite
+from onearena.flatbuf.data import ByteSource
 from onearena.pte.container import Segment
 from onearena.pte.schema import NamedData
 from tests.fuzz.killing import FILE
@@ -29,6 +32,10 @@ _COMMANDS = {
     "header": ("sizes", "PROGRAM", "--header", f"{FILE}.h"),
     "markdown": ("check", "PROGRAM", "--budget", "arena=1KB", "--markdown", f"{FILE}.md"),
     "trace": ("report", "PROGRAM", "--trace", f"{FILE}.json"),
+    "csv": ("report", "PROGRAM", "--csv", f"{FILE}.csv"),
+    "problem": ("report", "PROGRAM", "--problem", f"{FILE}.json"),
+    "plan": ("plan", "PROBLEM", "--time-limit", "0.1", "-o", f"{FILE}.csv"),
+    "extract": ("bundle", "--extract", "BUNDLE", "-o", f"{FILE}.pte"),
 }
 
 
@@ -39,8 +46,13 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     large = Segment((bytes(_WEIGHTS_BYTES),))
     named = (*(file.program.named_data or ()), NamedData("weights", len(file.segments)))
     data = replace(file.program, named_data=named)
-    path = tmp_path_factory.mktemp("killed") / "program.pte"
+    folder = tmp_path_factory.mktemp("killed")
+    path = folder / "program.pte"
     path.write_bytes(file_bytes(file.with_program(data, (*file.segments, large))))
+    with ByteSource.open(path) as source:
+        write_bundle(source, (BundledSuite("forward", ()),), folder / "program.bpte")
+    buffers = (f"{k},{k},{k + 2 + k % 5},{64 + k % 7}\n" for k in range(2000))
+    (folder / "problem.csv").write_text("id,lower,upper,size\n" + "".join(buffers))
     return path
 
 
@@ -54,7 +66,12 @@ def _killing(folder: Path, command: tuple[str, ...]) -> subprocess.CompletedProc
 def test_a_killed_command_leaves_no_part_of_a_file(
     name: str, program: Path, tmp_path: Path
 ) -> None:
-    command = tuple(word.replace("PROGRAM", str(program)) for word in _COMMANDS[name])
+    files = {
+        "PROGRAM": program,
+        "BUNDLE": program.with_suffix(".bpte"),
+        "PROBLEM": program.with_name("problem.csv"),
+    }
+    command = tuple(str(files.get(word, word)) for word in _COMMANDS[name])
     done = _killing(tmp_path, command)
     assert done.returncode == 0, done.stderr
     found = ast.literal_eval(done.stdout)

@@ -36,12 +36,13 @@ def _read(path: Path, name: str) -> bytes:
         if not path.is_file():
             raise FormatError(f"{name}: {'is not a file' if path.exists() else 'no such file'}")
         with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+            size_bytes = os.fstat(file.fileno()).st_size
+            if size_bytes > MAX_FILE_BYTES:
+                raise FormatError(f"{name}: is larger than {MAX_FILE_BYTES >> 20} MiB")
+            data = file.read(size_bytes)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise FormatError(f"{name}: cannot be read ({reason})") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise FormatError(f"{name}: is larger than {MAX_FILE_BYTES >> 20} MiB")
     return data
 
 
