@@ -108,9 +108,9 @@ $(VENV)/.run: requirements/run.txt requirements/build.txt pyproject.toml $(CPP_B
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt requirements/browser.txt requirements/docs.txt \
-    requirements/cortex-m-tools.txt $(VENV)/.run
+    requirements/cortex-m-tools.txt requirements/hugging-face.txt $(VENV)/.run
 	$(PY) $(PIP_INSTALL) -r requirements/dev.txt -r requirements/browser.txt -r requirements/docs.txt
-	$(PY) $(PIP_INSTALL) --no-deps -r requirements/cortex-m-tools.txt
+	$(PY) $(PIP_INSTALL) --no-deps -r requirements/cortex-m-tools.txt -r requirements/hugging-face.txt
 	@touch $@
 
 $(VENV)/.planner: requirements/planner.txt $(VENV)/.run

@@ -1,9 +1,8 @@
 """Hugging Face's models, exported as optimum-executorch 1.1.0 does: random weights, small.
 
-Its recipes need a version of transformers that may not be there; what they do is done here with
-transformers' own exportable modules: a static KV cache, XNNPACK, inputs that are not planned, names
-of the model's configuration as methods without instructions. Where optimum-executorch is installed,
-its own recipe is used as well.
+What its recipes do is done here with transformers' own exportable modules: a static KV cache,
+XNNPACK, inputs that are not planned, names of the model's configuration as methods without
+instructions. Then its own recipes, where it is installed.
 """
 
 from __future__ import annotations
@@ -150,17 +149,25 @@ def test_caches_are_state(tmp_path: Path) -> None:
     assert report.state_bytes >= 2 * 2 * 4 * 2 * LENGTH * 8
 
 
-def test_the_recipe_of_optimum(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["text", "vision"])
+def test_the_recipes_of_optimum(name: str, tmp_path: Path) -> None:
     base = "optimum.exporters.executorch"
     modules = pytest.importorskip(f"{base}.integrations")
     recipe = pytest.importorskip(f"{base}.recipes.xnnpack")
+    torch.manual_seed(1)
     with quiet():
-        module = modules.VisionEncoderExportableModule(vision_model())
+        if name == "text":
+            module = modules.CausalLMExportableModule(text_model(), max_seq_len=LENGTH)
+        else:
+            module = modules.VisionEncoderExportableModule(vision_model())
         made = recipe.export_to_executorch_with_xnnpack(module)
-        (program,) = (onearena.to_executorch(stock) for stock in made.values())
-    path = tmp_path / "small.pte"
-    program.save(str(path))
-    assert onearena.verify(path).safe
+        program = onearena.to_executorch(made["model"])
+    stock, small = tmp_path / "stock.pte", tmp_path / "small.pte"
+    program.stock.save(str(stock))
+    program.save(str(small))
+    assert onearena.verify(small).safe
     method = next(m for m in program.report.methods if m.name == "forward")
     assert method.after is not None
     assert method.after.total_bytes < method.before.total_bytes
+    inputs = calls(name)
+    assert difference(play(small, inputs), play(stock, inputs)) is None
