@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
+import os
 import subprocess
 import sys
 from functools import cache
@@ -73,6 +75,30 @@ def test_everything_that_executorch_gives(tmp_path: Path) -> None:
     printed = io.StringIO()
     program.dump_executorch_program(out=printed)
     assert "XnnpackBackend" in printed.getvalue()
+
+
+def test_a_file_that_cannot_be_written_stays_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "small.pte"
+    path.write_bytes(b"of before")
+    with pytest.raises(ValueError, match=r"does not end with \.pte"):
+        planned().save(str(tmp_path / "small.bin"))
+    with pytest.raises(UsageError, match="there is no directory"):
+        planned().save(str(tmp_path / "missing" / "small.pte"))
+
+    def full(*arguments: Any, **keywords: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for name in ("copy_file_range", "write"):
+        monkeypatch.setattr(os, name, full)
+    with pytest.raises(UsageError, match="No space left"):
+        planned().save(str(path))
+    monkeypatch.undo()
+    assert path.read_bytes() == b"of before"
+    assert list(tmp_path.iterdir()) == [path]
+    planned().save(str(path))
+    assert path.read_bytes() == planned().buffer
 
 
 def test_the_objects_are_those_of_the_planned_program() -> None:

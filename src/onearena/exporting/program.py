@@ -11,6 +11,8 @@ from typing import IO, Any
 
 from onearena.errors import RuntimeUnavailableError
 from onearena.exporting.debug_maps import DebugMaps
+from onearena.flatbuf.data import ByteRange, ByteSource
+from onearena.pte.writer import output_path, write_data
 from onearena.results import ProgramReport
 
 try:
@@ -73,11 +75,24 @@ class OptimizedProgram(ExecutorchProgramManager):  # type: ignore[misc] # untype
         self.report = report
         self.stock = stock
         self._maps = maps
-        self._pte_data = FileData(directory / name)
+        self._path = directory / name
+        self._pte_data = FileData(self._path)
         self._buffer: bytes | None = None
         self._finalizer = weakref.finalize(self, shutil.rmtree, directory, True)
         if state.get("_etrecord") is not None:
             self._etrecord = _moved_etrecord(state["_etrecord"], self)
+
+    def save(self, path: str) -> None:
+        """Writes the program to a file that is never seen half written.
+
+        Raises:
+            UsageError: it cannot be written. (ExecuTorch's `save` logs that, and returns.)
+            ValueError: its name does not end with `.pte`.
+        """
+        if not path.endswith(".pte"):
+            raise ValueError(f"Path {path} does not end with .pte")
+        with ByteSource.open(self._path) as source:
+            write_data((ByteRange(source, 0, source.size_bytes),), output_path(path))
 
     @property
     def debug_handle_map(self) -> Any:
