@@ -238,7 +238,8 @@ def inner_values(steps: MethodSteps, recorded: tuple[int, int] | None) -> frozen
         recorded: the first and the past-the-last of them, where the file has a record.
     """
     if recorded is not None:
-        return frozenset(range(*recorded))
+        first, end = recorded
+        return frozenset(range(max(first, 0), min(end, len(steps.plan.values or ()))))
     written: dict[int, set[int]] = {}
     read: dict[int, set[int]] = {}
     for step in steps.steps:

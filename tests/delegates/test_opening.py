@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from itertools import pairwise
@@ -166,6 +167,18 @@ def test_arguments_with_gaps_or_twice_stay_closed(position: int) -> None:
     result = open_payload(replace(graph, xvalues=tuple(moved)), "net")
     assert isinstance(result, str)
     assert "numbered with gaps" in result
+
+
+def test_a_number_of_arguments_that_cannot_be_stays_closed() -> None:
+    net, _ = _chain()
+    graph = replace(net.graph(), num_externs=50_000_000)
+    tracemalloc.start()
+    result = open_payload(graph, "net")
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert isinstance(result, str)
+    assert "numbered with gaps" in result
+    assert peak_bytes < 1 << 20
 
 
 # -- rewrites -----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import torch
 
 from onearena import optimize
 from onearena.lifetime import intersects
-from onearena.program import analyse_method
+from onearena.program import analyse_method, inner_values
 from onearena.pte.reader import open_pte
 from onearena.pte.schema import Tensor
 from onearena.summary.build import summarize
@@ -102,6 +102,15 @@ def test_inner_tensors_are_known_without_a_record(optimized: Path) -> None:
         readers = {method.steps[s].instruction for s in tensor.consumers}
         if tensor.kind is Kind.INNER and readers:
             assert readers <= writers
+
+
+def test_a_record_of_more_values_than_there_are(path: Path) -> None:
+    with open_pte(path) as file:
+        (plan,) = file.program.execution_plan or ()
+        steps = analyse_method(file, plan).steps
+    count = len(steps.plan.values or ())
+    assert inner_values(steps, (count - 1, 1 << 60)) == {count - 1}
+    assert inner_values(steps, (-(1 << 60), 1)) == {0}
 
 
 def test_steps_are_told_apart(path: Path) -> None:

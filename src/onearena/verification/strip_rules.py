@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -86,11 +86,24 @@ def is_needed_whole(old: Node, operand: int, value: Value, target: Value, axis: 
     return own < 0 or value.dims[own] == 1
 
 
-def rows_seen(rows: range, step: int, padding: int, height: int, dilation: int) -> Iterator[int]:
-    """The rows of an image that a window of a height sees at these rows of its output."""
-    for row in rows:
-        for k in range(height):
-            yield row * step - padding + k * dilation
+@dataclass(frozen=True)
+class RowWindow:
+    """How a convolution or pooling goes over the rows of an image."""
+
+    step: int
+    padding_top: int
+    height: int
+    dilation: int
+
+    def sees_between(self, low: int, high: int, count: int) -> bool:
+        """Whether the first `count` rows of its output see a row in [low, high) of the image,
+        whose rows above the first one have negative numbers."""
+        for k in range(self.height):
+            offset = k * self.dilation - self.padding_top
+            row = max(0, -(-(low - offset) // self.step))  # the first one that does not see less
+            if row < count and row * self.step + offset < high:
+                return True
+        return False
 
 
 def differs_in_rows_only(

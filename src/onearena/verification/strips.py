@@ -24,12 +24,12 @@ from onearena.verification.strip_rules import (
     ROW_WISE,
     WINDOWS,
     Rows,
+    RowWindow,
     differs_in_rows_only,
     is_needed_whole,
     parameters,
     row_axis,
     rows_between,
-    rows_seen,
     value_types,
 )
 
@@ -357,11 +357,10 @@ class _Check:
         room = rows.count + union.padding_top + union.padding_bottom - (height - 1) * dilation - 1
         if room < 0 or room // step + 1 != count:
             return None  # XNNPACK derives the rows of the output from those of the input
-        sees = set(rows_seen(range(count), step, union.padding_top, height, dilation))
-        for row in sees:
-            in_strip = 0 <= row < rows.count
-            if not in_strip and 0 <= row + rows.first < source.dims[1]:
-                return None  # padding in the strip, a row of the image in the original
+        window = RowWindow(step, union.padding_top, height, dilation)
+        above, below = (-rows.first, 0), (rows.count, source.dims[1] - rows.first)
+        if any(window.sees_between(*outside, count) for outside in (above, below)):
+            return None  # padding in the strip, a row of the image in the original
         return first
 
     def _pad(self, node: Node, old: Node, rows: Rows, axis: int, count: int) -> int | None:

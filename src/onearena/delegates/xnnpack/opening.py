@@ -150,6 +150,6 @@ def prepare(
 
 def _bad_externals(graph: Graph) -> str | None:
     positions = sorted(v.tensor.external_id for v in graph.values.values() if v.is_external)
-    if positions != list(range(graph.source.num_externs)):
+    if len(positions) != graph.source.num_externs or positions != list(range(len(positions))):
         return "arguments that are numbered with gaps"
     return None
