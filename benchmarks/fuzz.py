@@ -8,6 +8,7 @@ or eat memory are written to ``--save DIR``; the exit code is then 1. One input 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ _BATCH = 2_000
 
 
 def _run_batch(seeds: tuple[Seed, ...], run: int, batch: tuple[int, int]) -> Report:
+    with contextlib.suppress(ImportError):
+        import torch  # noqa: F401 # takes seconds, which no input shall be blamed for
     first, count = batch
     return fuzz(TARGETS, seeds, run, count, first)
 
