@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from onearena.engine.runtime import Runtime
     from onearena.errors import InfeasibleError, OnearenaError, PlanError, PlanTimeoutError
     from onearena.exporting.convert import to_executorch
+    from onearena.exporting.etrecord import etrecord_for
     from onearena.exporting.planning import planning_algorithm
     from onearena.exporting.planning_pass import MemoryPlanningPass as MemoryPlanningPass
     from onearena.exporting.program import OptimizedProgram as OptimizedProgram
@@ -74,6 +75,7 @@ _PUBLIC = {
     "Runtime": "onearena.engine.runtime",
     "embed_description": "onearena.engine.embedding",
     "explain": "onearena.advice.explain",
+    "etrecord_for": "onearena.exporting.etrecord",
     "MemoryPlanningPass": "onearena.exporting.planning_pass",
     "OptimizedProgram": "onearena.exporting.program",
     "planning_algorithm": "onearena.exporting.planning",
@@ -166,6 +168,7 @@ __all__ = [
     "bundle",
     "compare",
     "embed_description",
+    "etrecord_for",
     "explain",
     "inspect",
     "optimize",

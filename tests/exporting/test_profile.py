@@ -6,7 +6,9 @@ the real ones. The programs are small; what is compared is which source line an 
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from executorch.devtools.etrecord import ETRecord
 from executorch.exir import ExecutorchBackendConfig
 
 import onearena
+from onearena.errors import FormatError, UsageError
 from onearena.runtime.bindings import runtime_module
 from tests.cases.lowering import quiet
 from tests.exporting import nets
@@ -38,6 +41,16 @@ def programs(name: str) -> tuple[Any, Any]:
     with quiet():
         planned = onearena.to_executorch(edge())
     return planned.stock, planned
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A file, saved as programs are."""
+
+    path: Path
+
+    def save(self, path: str) -> None:
+        shutil.copyfile(self.path, path)
 
 
 def inspector(program: Any, inputs: tuple[Any, ...], stem: Path, etrecord: Any = None) -> Any:
@@ -88,6 +101,32 @@ def test_the_profile_names_the_same_lines(
     found = operators(inspector(planned, inputs, directory / f"{name}_planned"))
     assert found == expected
     assert sum(bool(where) for _, _, where in found) >= 3
+
+
+@pytest.mark.parametrize("kind", ["file", "object"])
+def test_the_command_lines_program_names_the_same_lines(kind: str, directory: Path) -> None:
+    stock, _ = programs("moves")
+    inputs = (nets.X[None],)
+    expected = operators(inspector(stock, inputs, directory / "exported"))
+    small, record = directory / "small.pte", directory / "exported.etrecord"
+    onearena.optimize(directory / "exported.pte", small)
+    moved = onearena.etrecord_for(small, record if kind == "file" else stock.get_etrecord())
+    assert operators(inspector(Copied(small), inputs, directory / "of_ours", moved)) == expected
+    wrong = inspector(Copied(small), inputs, directory / "wrong_maps", stock.get_etrecord())
+    assert operators(wrong) != expected
+
+
+def test_etrecords_that_cannot_be_moved(directory: Path, tmp_path: Path) -> None:
+    _, planned = programs("moves")
+    path, other = tmp_path / "planned.pte", tmp_path / "other.etrecord"
+    planned.save(str(path))
+    with pytest.raises(UsageError, match="is of to_executorch"):
+        onearena.etrecord_for(path, planned.get_etrecord())
+    other.write_bytes(b"no zip")
+    with pytest.raises(FormatError, match=r"other\.etrecord: cannot be read as an ETRecord"):
+        onearena.etrecord_for(path, other)
+    with pytest.raises(FormatError, match="cannot be read as an ETRecord"):
+        onearena.etrecord_for(path, tmp_path / "missing.etrecord")
 
 
 def test_kernels_did_move() -> None:
