@@ -15,7 +15,9 @@ import onearena.engine.runtime
 from onearena.engine import description_cache
 from onearena.engine.description import describe
 from onearena.engine.description_cache import DescriptionCache, FileStamp, default_cache
+from onearena.engine.embedding import find_description
 from onearena.engine.runtime import Runtime
+from onearena.errors import FormatError
 from onearena.pte import open_pte
 from tests.cases.running import difference
 from tests.engine.edits import SEEDS
@@ -113,7 +115,8 @@ def test_a_program_that_changes_while_it_is_analysed_is_not_kept(
         return result
 
     monkeypatch.setattr(onearena.engine.runtime, "describe", slow)
-    Runtime().load(program)
+    with pytest.raises(FormatError, match="was replaced or changed while it was loaded"):
+        Runtime().load(program)
     assert not _kept(tmp_path / "cache")
 
 
@@ -166,6 +169,60 @@ def test_a_folder_that_cannot_be_used_is_no_error(
     monkeypatch.setattr(Path, "replace", no_space)
     Runtime().load(program)
     assert not _kept(tmp_path / "full")
+
+
+@pytest.mark.usefixtures("settled")
+def test_a_folder_that_others_may_write_to_is_not_used(program: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    cache = DescriptionCache(folder)
+    head = b"ONEARENA" + (3).to_bytes(4, "little")
+    cache.put(program, FileStamp.of(program), head)
+    assert cache.get(program) == head
+    for mode in (0o770, 0o707):
+        folder.chmod(mode)
+        assert cache.get(program) is None
+        cache.put(program, FileStamp.of(program), head, "another")
+        folder.chmod(0o700)
+        assert cache.get(program, "another") is None
+    assert cache.get(program) == head
+
+
+@pytest.mark.usefixtures("settled")
+def test_what_killed_processes_leave_goes(program: Path, tmp_path: Path) -> None:
+    cache = DescriptionCache(tmp_path / "cache")
+    cache.put(program, FileStamp.of(program), b"")
+    old, new = (tmp_path / "cache" / name for name in ("old.tmp", "new.tmp"))
+    old.write_bytes(b"half")
+    new.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    cache.put(program, FileStamp.of(program), b"")
+    assert not old.exists()
+    assert new.exists()
+
+
+@pytest.mark.usefixtures("settled")
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_a_file_replaced_while_it_is_loaded(
+    use_cache: bool, program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was described is not what is mapped, even where both are of one size."""
+    monkeypatch.setenv("ONEARENA_CACHE_DIR", str(tmp_path / "cache"))
+    Runtime().load(program)
+    other = tmp_path / "other.pte"
+
+    def replacing(find: Any) -> Any:
+        def found(path: Any) -> Any:
+            result = find(path)
+            shutil.copyfile(program, other)
+            other.replace(program)
+            return result
+
+        return found
+
+    find = find_description
+    monkeypatch.setattr(onearena.engine.runtime, "find_description", replacing(find))
+    with pytest.raises(FormatError, match="was replaced or changed while it was loaded"):
+        Runtime().load(program, use_cache=use_cache)
 
 
 @pytest.mark.usefixtures("settled")

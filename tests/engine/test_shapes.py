@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from typing import Any
 
@@ -241,6 +242,39 @@ def test_shapes_are_refused_as_ever(program: Program) -> None:
     run_call(model, at([(1, 3, 8, 8)])[0])
 
 
+@pytest.mark.parametrize("planning", ["auto", "simple", "static"])
+def test_what_is_refused_leaves_nothing_behind(program: Program, planning: Planning) -> None:
+    """No plan for the shapes of inputs that the method does not take: it would be too small."""
+    path = images(program, Convolutions)
+    model = load(path, planning=planning)
+    (call,) = at([(1, 3, 16, 16)])
+    (image,) = call.inputs
+    plans = model.memory().plans
+    for kind in (torch.float16, torch.uint8, torch.float64):
+        with pytest.raises(UsageError, match="input 0 is"):
+            model(image.to(kind))
+    assert model.memory().plans == plans
+    assert difference(play(path, [call]), [run_call(model, call)]) is None
+
+
+class Unreadable:
+    def __array__(self) -> Any:
+        raise TypeError("no array after all")
+
+
+def test_inputs_that_cannot_be_read() -> None:
+    model = Runtime().load(SEEDS / "convnet.pte")
+    endless: list[Any] = []
+    endless.append(endless)
+    for value, words in (
+        ("\udcff", "input 0 cannot be read: 'utf-8' codec"),
+        (Unreadable(), "input 0 cannot be read: no array after all"),
+        (endless, "lists in lists"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            model(value)
+
+
 def test_static_programs_and_options() -> None:
     runtime = Runtime()
     convnet = SEEDS / "convnet.pte"
@@ -248,9 +282,21 @@ def test_static_programs_and_options() -> None:
     assert runtime.load(SEEDS / "stateful.pte").memory().planning == "static"
     with pytest.raises(UsageError, match="planning must be one of auto, static, shapes, simple"):
         runtime.load(convnet, planning="best")  # type: ignore[arg-type]
-    for count in (0, -1, 1 << 32):
+    for count in (0, -1, 1 << 32, "3", 2.5, True):
         with pytest.raises(UsageError, match="cached_plans must be"):
-            runtime.load(convnet, cached_plans=count)
+            runtime.load(convnet, cached_plans=count)  # type: ignore[arg-type]
+    for one in ("x.ptd", b"x.ptd", SEEDS / "x.ptd"):
+        with pytest.raises(UsageError, match="data_files is a list of paths"):
+            runtime.load(convnet, data_files=one)  # type: ignore[arg-type]
+    names: tuple[Any, ...] = (3, [], None)
+    for name in names:
+        with pytest.raises(UsageError, match="the name of a method is a string"):
+            runtime.load(convnet).method(name)
+    for limit in ("5", 5.5, True):
+        with pytest.raises(UsageError, match="limit_bytes must be from 1"):
+            Arena(limit_bytes=limit)  # type: ignore[arg-type]
+    assert runtime.load(os.fsencode(convnet)).methods  # type: ignore[arg-type]
+    assert runtime.load(convnet).methods == ("forward",)
     image = np.ones(runtime.load(convnet).method("forward")._inputs[0][1], np.float32)
     static = runtime.load(convnet)(image)
     for planning in ("shapes", "simple"):

@@ -10,6 +10,9 @@
 
 namespace onearena::runtime {
 
+// Said of what backends and kernels throw that is no `std::exception`.
+constexpr const char* kUnknownException = "an exception of no known type";
+
 // Does `action`; a want of memory in it becomes an `Error` (kLimit) that says `what` it was for.
 // When there is not even memory for these words, `std::bad_alloc` it stays.
 template <class Text, class Action>

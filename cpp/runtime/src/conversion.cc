@@ -55,12 +55,15 @@ std::string tensor_text(DType dtype, const std::vector<int32_t>& sizes) {
   return std::string(dtype_text(dtype)) + " " + shape_text(sizes);
 }
 
-void resize(const TensorInput& input, const TensorValue& recorded, ValueTable::TensorImpl* impl) {
-  const std::string given = tensor_text(input.dtype, input.sizes);
+[[noreturn]] void refuse_tensor(const TensorInput& input, const TensorValue& recorded) {
+  refuse("is " + tensor_text(input.dtype, input.sizes) + ", the method takes " +
+         tensor_text(static_cast<DType>(recorded.scalar_type), recorded.sizes) +
+         (recorded.dynamism == Dynamism::kStatic ? "" : " at most"));
+}
+
+void check_tensor(const TensorInput& input, const TensorValue& recorded) {
   const bool is_static = recorded.dynamism == Dynamism::kStatic;
-  const std::string wanted = tensor_text(static_cast<DType>(recorded.scalar_type), recorded.sizes) +
-                             (is_static ? "" : " at most");
-  const auto wrong = [&] { refuse("is " + given + ", the method takes " + wanted); };
+  const auto wrong = [&] { refuse_tensor(input, recorded); };
   if (static_cast<uint8_t>(input.dtype) != recorded.scalar_type) wrong();
   if (input.sizes.size() != recorded.sizes.size()) wrong();
   if (is_static && input.sizes != recorded.sizes) wrong();
@@ -70,24 +73,25 @@ void resize(const TensorInput& input, const TensorValue& recorded, ValueTable::T
     if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes)) wrong();
   }
   if (recorded.dynamism == Dynamism::kBound && bytes > recorded.size_bytes) wrong();
+  const std::string given = tensor_text(input.dtype, input.sizes);
   if (input.size_bytes != bytes) {
     refuse("is " + given + ", which is not " + std::to_string(input.size_bytes) + " bytes");
   }
   if (input.data == nullptr && bytes > 0) refuse("is " + given + ", but has no data");
-  const et::Error error =
-      et::resize_tensor(ValueTable::Tensor(impl), {input.sizes.data(), input.sizes.size()});
-  if (error != et::Error::Ok) wrong();
+  if (recorded.kind != TensorKind::kCaller && recorded.kind != TensorKind::kPlanned) {
+    refuse("is a constant of the program");
+  }
 }
 
 void set_tensor(const TensorInput& input, const TensorValue& recorded, ValueTable& values,
                 uint32_t index) {
   ValueTable::TensorImpl* const impl = values.own_tensor(index);
-  resize(input, recorded, impl);
+  const et::Error error =
+      et::resize_tensor(ValueTable::Tensor(impl), {input.sizes.data(), input.sizes.size()});
+  if (error != et::Error::Ok) refuse_tensor(input, recorded);
   values[index] = ValueTable::EValue(ValueTable::Tensor(impl));
   if (recorded.kind == TensorKind::kCaller) {
     impl->set_data(const_cast<void*>(input.data));
-  } else if (recorded.kind != TensorKind::kPlanned) {
-    refuse("is a constant of the program");
   } else if (input.size_bytes > 0) {
     std::memcpy(impl->mutable_data(), input.data, input.size_bytes);
   }
@@ -127,14 +131,14 @@ ValueInfo value_info(const Value& value) {
   throw Error(ErrorKind::kUnsupported, "is a list; inputs and outputs are tensors and numbers");
 }
 
-void set_input(const Input& input, const Value& recorded, ValueTable& values, uint32_t index) {
+void check_input(const Input& input, const Value& recorded) {
   if (const auto* tensor = std::get_if<TensorValue>(&recorded)) {
     const auto* given = std::get_if<TensorInput>(&input);
     if (given == nullptr) {
       refuse("is no tensor, the method takes " +
              tensor_text(static_cast<DType>(tensor->scalar_type), tensor->sizes));
     }
-    set_tensor(*given, *tensor, values, index);
+    check_tensor(*given, *tensor);
     return;
   }
   bool same = false;
@@ -150,6 +154,11 @@ void set_input(const Input& input, const Value& recorded, ValueTable& values, ui
     same = std::holds_alternative<std::monostate>(input);
   }
   if (!same) refuse("must be what the program was exported with");
+}
+
+void set_input(const Input& input, const Value& recorded, ValueTable& values, uint32_t index) {
+  const auto* tensor = std::get_if<TensorValue>(&recorded);
+  if (tensor != nullptr) set_tensor(std::get<TensorInput>(input), *tensor, values, index);
 }
 
 Output get_output(const et::EValue& value, std::unique_ptr<uint8_t[]>& lent) {

@@ -13,8 +13,12 @@ namespace onearena::runtime {
 // What the description says about an input or output. Throws `Error` (kUnsupported) for lists.
 ValueInfo value_info(const Value& value);
 
-// Sets an input: resizes the tensor, then copies into planned memory or lends the caller's. What
-// is no tensor must have the recorded value. Throws `Error` (kUsage).
+// Throws `Error` (kUsage) when an input is not what was recorded: of another type, or larger. What
+// is no tensor must have the recorded value.
+void check_input(const Input& input, const Value& recorded);
+
+// Sets an input that was checked: resizes the tensor, then copies into planned memory or lends the
+// caller's. Throws `Error` (kUsage) when its shape cannot be had after all.
 void set_input(const Input& input, const Value& recorded, ValueTable& values, uint32_t index);
 
 // A copy of a value, or `lent` itself, when that is the memory that the value is in. Throws `Error`

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 
+#include "boundary.h"
 #include "declared_memory.h"
 #include "xnnpack_workspace.h"
 
@@ -61,6 +62,8 @@ et::DelegateHandle* initialise(const et::BackendInterface& backend, et::BackendI
     error = et::Error::MemoryAllocationFailed;
   } catch (const std::exception& thrown) {
     return fail(ErrorKind::kExecution, thrown.what());
+  } catch (...) {
+    return fail(ErrorKind::kExecution, kUnknownException);
   }
   const bool is_memory = error == et::Error::MemoryAllocationFailed;
   return fail(is_memory ? ErrorKind::kLimit : ErrorKind::kExecution, et::to_string(error));

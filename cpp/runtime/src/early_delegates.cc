@@ -29,7 +29,7 @@ EarlyDelegates::EarlyDelegates(const std::string& path, std::string_view outline
       try {
         delegates_ = std::make_unique<Delegates>(outline_.methods.front(), file_->view(), *data_,
                                                  is_planned);
-      } catch (const std::exception&) {  // the method tries again, and says what is wrong
+      } catch (...) {  // the method tries again, and says what is wrong
       }
     });
   } catch (const std::exception&) {  // no thread to be had: the method does it
@@ -45,6 +45,7 @@ void EarlyDelegates::join() {
 
 std::unique_ptr<Delegates> EarlyDelegates::take(const MethodDescription& method, bool is_planned) {
   join();
+  const std::lock_guard guard(mutex_);
   std::unique_ptr<Delegates> found = std::move(delegates_);
   if (found == nullptr || !found->fits(method, is_planned)) return nullptr;
   return found;

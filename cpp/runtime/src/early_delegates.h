@@ -37,7 +37,7 @@ class EarlyDelegates {
   ProgramDescription outline_;
   std::unique_ptr<NamedData> data_;
   std::unique_ptr<Delegates> delegates_;  // the thread's until it has ended
-  std::mutex mutex_;                      // guards `thread_`
+  std::mutex mutex_;                      // guards `thread_`, and `delegates_` after it
   std::thread thread_;
 };
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <new>
 
+#include "boundary.h"
+
 namespace onearena::runtime {
 
 namespace et = ::executorch::runtime;
@@ -68,12 +70,28 @@ void Executor::bind(const Placement& placement, uint8_t* base) {
   }
 }
 
+// Kernels and delegates are written by others: one that throws has failed, too.
+template <class Action>
+void Executor::from_outside(size_t index, Action&& action) const {
+  try {
+    action();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(ErrorKind::kExecution, label(index) + ": failed: " + error.what());
+  } catch (...) {
+    throw Error(ErrorKind::kExecution, label(index) + ": failed: " + kUnknownException);
+  }
+}
+
 std::vector<Scratch> Executor::ask() {
   needs_.assign(steps_.size(), {});
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
     if (step.kind != InstructionKind::kDelegate || !step.delegate->memory) continue;
-    step.delegate->memory->ask({step.args, step.arg_count});
+    from_outside(i, [&] { step.delegate->memory->ask({step.args, step.arg_count}); });
     needs_[i].own = step.delegate->memory->needed_bytes();
   }
   return scratch();
@@ -123,17 +141,14 @@ void Executor::run(const std::function<void(size_t)>& after) {
   }
 }
 
-// Kernels and delegates are written by others: one that throws has failed, too.
 et::Error Executor::call(size_t index, const Step& step) {
+  et::Error error = et::Error::Ok;
   try {
-    return invoke(index, step);
-  } catch (const Error&) {
-    throw;
+    from_outside(index, [&] { error = invoke(index, step); });
   } catch (const std::bad_alloc&) {
     return et::Error::MemoryAllocationFailed;
-  } catch (const std::exception& error) {
-    throw Error(ErrorKind::kExecution, label(index) + ": failed: " + error.what());
   }
+  return error;
 }
 
 et::Error Executor::invoke(size_t index, const Step& step) {

@@ -61,6 +61,9 @@ class Executor {
   };
 
   void resolve(size_t index, Step& step);
+  // Does what others have written; what that throws becomes an `Error`, but for a want of memory.
+  template <class Action>
+  void from_outside(size_t index, Action&& action) const;
   ::executorch::runtime::Error call(size_t index, const Step& step);
   ::executorch::runtime::Error invoke(size_t index, const Step& step);
   ::executorch::runtime::Error call_delegate(size_t index, const Step& step);

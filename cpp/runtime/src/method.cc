@@ -11,10 +11,12 @@ namespace onearena::runtime {
 namespace {
 
 constexpr double kMostOutput = 1ull << 46;  // bytes
+constexpr const char* kHalfUpdated = "; the state may be half updated";
 
 }  // namespace
 std::vector<Output> LoadedMethod::run(const std::vector<Input>& inputs, const RunOptions& options) {
   try {
+    check_inputs(inputs);  // first of all: plans are kept by the shapes of the inputs
     Arena::Impl::Lease lease(*program_.arena, options.wait);
     const Choice choice = choose(inputs, options);
     try {
@@ -37,7 +39,7 @@ std::vector<Output> LoadedMethod::run(const std::vector<Input>& inputs, const Ru
       } catch (const Error& again) {
         throw Error(again.kind(), again.what() + circumstances(inputs));
       }
-      has_sizes_of_data_ = true;
+      has_sizes_of_data_ = is_outgrown_ = true;
       placements_.remove(key_);
       return outputs;
     }
@@ -57,7 +59,7 @@ LoadedMethod::Choice LoadedMethod::choose(const std::vector<Input>& inputs,
   if (!is_dynamic_) {  // what delegates need depends on nothing else
     return {&placements_.add(key_, unit_bytes(inputs, {}), executor_.ask()), false};
   }
-  if (options.sizes) {
+  if (options.sizes && !is_outgrown_) {
     const std::vector<ValueBytes> sizes = options.sizes();
     const std::vector<uint64_t> bytes = unit_bytes(inputs, sizes);
     if (bytes.size() == units_.size()) return {&placements_.add(key_, bytes, ask(sizes)), false};
@@ -76,7 +78,7 @@ std::vector<Scratch> LoadedMethod::ask(const std::vector<ValueBytes>& sizes) {
 
 // What may have to do with a failure in a run without a plan.
 std::string LoadedMethod::circumstances(const std::vector<Input>& inputs) const {
-  return beyond_text(inputs, input_values_) + (has_state_ ? "; the state may be half updated" : "");
+  return beyond_text(inputs, input_values_) + (has_state_ ? kHalfUpdated : "");
 }
 
 std::vector<uint64_t> LoadedMethod::unit_bytes(const std::vector<Input>& inputs,
@@ -159,7 +161,8 @@ void LoadedMethod::run_planned(const Placement& placement) {
     throw Error(ErrorKind::kLimit, "at instruction " + std::to_string(instruction) + " " +
                                        std::to_string(placement.size_bytes + elsewhere) +
                                        " bytes are in use, the arena's limit is " +
-                                       std::to_string(limit));
+                                       std::to_string(limit) + largest_text(placement) +
+                                       (has_state_ ? kHalfUpdated : ""));
   });
 }
 
@@ -214,18 +217,34 @@ void LoadedMethod::widen() {
   widened_ = scale_;
 }
 
-void LoadedMethod::set_inputs(const std::vector<Input>& inputs) {
-  if (inputs.size() != method_.inputs.size()) {
-    throw Error(ErrorKind::kUsage, "takes " + std::to_string(method_.inputs.size()) + " inputs, " +
-                                       std::to_string(inputs.size()) + " were given");
-  }
-  for (size_t i = 0; i < inputs.size(); ++i) {
+namespace {
+
+// Does something for each input; an `Error` then says for which.
+template <class Action>
+void for_each_input(size_t count, Action&& action) {
+  for (size_t i = 0; i < count; ++i) {
     try {
-      set_input(inputs[i], input_values_[i], values_, method_.inputs[i]);
+      action(i);
     } catch (const Error& error) {
       throw Error(error.kind(), "input " + std::to_string(i) + " " + error.what());
     }
   }
+}
+
+}  // namespace
+
+void LoadedMethod::check_inputs(const std::vector<Input>& inputs) const {
+  if (inputs.size() != method_.inputs.size()) {
+    throw Error(ErrorKind::kUsage, "takes " + std::to_string(method_.inputs.size()) + " inputs, " +
+                                       std::to_string(inputs.size()) + " were given");
+  }
+  for_each_input(inputs.size(), [&](size_t i) { check_input(inputs[i], input_values_[i]); });
+}
+
+void LoadedMethod::set_inputs(const std::vector<Input>& inputs) {
+  for_each_input(inputs.size(), [&](size_t i) {
+    set_input(inputs[i], input_values_[i], values_, method_.inputs[i]);
+  });
 }
 
 LoadedMethod::Lent LoadedMethod::lend_outputs() {

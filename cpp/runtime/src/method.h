@@ -51,6 +51,8 @@ class LoadedMethod final : public Method {
  private:
   // Throws `Error` when the placement needs more than the arena may have.
   void check_limit(const Placement& placement) const;
+  // Names the largest tensors at the peak of a placement.
+  std::string largest_text(const Placement& placement) const;
   // Where the planned tensors lie in a run with these inputs, and whether that is known: in a run
   // whose sizes are not, every block lies apart from the others.
   struct Choice {
@@ -76,6 +78,8 @@ class LoadedMethod final : public Method {
   uint8_t* place(const Placement& placement, Arena::Impl::Lease& lease);
   // Lets tensors without planned memory grow as far as this run may have them.
   void widen();
+  // Throws `Error` (kUsage) for inputs that the method does not take.
+  void check_inputs(const std::vector<Input>& inputs) const;
   void set_inputs(const std::vector<Input>& inputs);
   using Lent = std::vector<std::unique_ptr<uint8_t[]>>;
   // Memory for the outputs that have none in the plan; null for the others.
@@ -101,6 +105,7 @@ class LoadedMethod final : public Method {
   Executor executor_;
   Observer observer_;
   bool has_sizes_of_data_;
+  bool is_outgrown_ = false;         // a tensor was larger than what its size was said to be
   std::vector<Value> input_values_;  // as recorded, without bounds where there are none
   ShapeKey key_;                     // of the run
   double scale_ = 1, widened_ = 1;   // of the run; of the tensors without planned memory

@@ -93,16 +93,20 @@ void LoadedMethod::check_limit(const Placement& placement) const {
   const uint64_t own = delegates_->has_own_workspace() ? method_.workspace_bytes : 0;
   const uint64_t bytes = placement.size_bytes + own;
   if (program_.arena->allows(bytes)) return;
+  throw Error(ErrorKind::kLimit, "needs " + std::to_string(bytes) +
+                                     " bytes of the arena, its limit is " +
+                                     std::to_string(program_.arena->limit_bytes()) +
+                                     largest_text(placement) + delegates_text(placement, own));
+}
+
+std::string LoadedMethod::largest_text(const Placement& placement) const {
   MethodDescription sized = method_;  // with the sizes of this placement, to name the largest
   for (size_t u = 0; u < placement.capacities.size(); ++u) {
     for (PlanBuffer& buffer : sized.memory.buffers) {
       if (buffer.value == units_[u].value) buffer.size_bytes = placement.capacities[u];
     }
   }
-  throw Error(ErrorKind::kLimit,
-              "needs " + std::to_string(bytes) + " bytes of the arena, its limit is " +
-                  std::to_string(program_.arena->limit_bytes()) +
-                  "; largest at the peak: " + peak_text(sized) + delegates_text(placement, own));
+  return "; largest at the peak: " + peak_text(sized);
 }
 
 bool LoadedMethod::is_callers(uint32_t value) const {

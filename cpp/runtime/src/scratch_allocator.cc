@@ -12,7 +12,8 @@ void* ScratchAllocator::allocate(size_t size, size_t alignment) {
   const uint64_t before = wanted_;
   const uint64_t start = round_up(wanted_, unit);
   wanted_ = start + most + size;
-  if (wanted_ <= region_.bytes) return alignPointer(region_.data + start, alignment);
+  if (region_.data != nullptr && wanted_ <= region_.bytes)
+    return alignPointer(region_.data + start, alignment);
   void* const memory = MethodAllocator::allocate(size, alignment);
   if (memory == nullptr) wanted_ = before;  // what nobody has is no need
   return memory;

@@ -22,7 +22,7 @@ using namespace onearena::runtime;
 using namespace onearena::runtime::testing;
 namespace et = ::executorch::runtime;
 
-enum class Way : uint8_t { kReturn, kThrow, kNoMemory };
+enum class Way : uint8_t { kReturn, kThrow, kThrowNumber, kNoMemory };
 
 // What the backend shall do, and what it was asked.
 struct Script {
@@ -40,6 +40,7 @@ struct Handle {
 
 et::Error fail(Way way, et::Error error) {
   if (way == Way::kThrow) throw std::runtime_error("a backend that throws");
+  if (way == Way::kThrowNumber) throw 7;
   if (way == Way::kNoMemory) throw std::bad_alloc();
   return error;
 }
@@ -168,7 +169,7 @@ void everything_fails(const Case& given) {
   int inits = 0, executes = 0;
   const std::string expected = reference(given, inits, executes);
   check(inits >= 2 && executes >= 2, given.path + ": several delegates, each called");
-  for (const Way way : {Way::kReturn, Way::kThrow, Way::kNoMemory}) {
+  for (const Way way : {Way::kReturn, Way::kThrow, Way::kThrowNumber, Way::kNoMemory}) {
     for (int number = 0; number < inits; ++number) {
       for (const auto& test : {init_fails, execute_fails}) {
         test(given, number, way, expected);  // once more, the process has what it makes once

@@ -32,8 +32,8 @@ class Arena:
             UsageError: a size is not positive, or above 2**47.
         """
         for name, size in (("limit_bytes", limit_bytes), ("reserve_bytes", reserve_bytes)):
-            if size is not None and not 0 < size <= _MAX_BYTES:
-                raise UsageError(f"{name} must be from 1 to 2**47, it is {size}")
+            if size is not None and (type(size) is not int or not 0 < size <= _MAX_BYTES):
+                raise UsageError(f"{name} must be from 1 to 2**47, it is {size!r}")
         self.native: Any = native_module().Arena(reserve_bytes, limit_bytes or 0)
 
     @property

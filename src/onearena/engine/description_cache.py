@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import struct
 import tempfile
 import time
@@ -31,6 +32,9 @@ _MAGIC = b"ONEACCH1"
 _HEAD = struct.Struct("<8s5QI")
 """Magic, the file's stamp, the checksum of all else."""
 _SUFFIX = ".description"
+_UNFINISHED = ".tmp"
+_UNFINISHED_S = 3600
+"""After so long nobody writes a file any more."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class DescriptionCache:
         if stamp is None:
             return None
         try:
-            entry = self._entry(path, kind).read_bytes()
+            entry = self._entry(path, kind).read_bytes() if self._is_ours() else b""
         except OSError:
             return None
         description = entry[_HEAD.size :]
@@ -111,11 +115,18 @@ class DescriptionCache:
             return
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self._is_ours():
+                return
             self._write(self._entry(path, kind), before.pack(_checksum(description)) + description)
             self._forget_old()
 
+    def _is_ours(self) -> bool:
+        """Whether nobody else can put entries there: a description says what is run how."""
+        found = self._folder.stat()
+        return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
     def _write(self, entry: Path, content: bytes) -> None:
-        handle, name = tempfile.mkstemp(dir=self._folder)
+        handle, name = tempfile.mkstemp(suffix=_UNFINISHED, dir=self._folder)
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(content)
@@ -130,6 +141,9 @@ class DescriptionCache:
             entries.sort(key=lambda entry: entry.stat().st_mtime_ns)
             for entry in entries[: len(entries) - _MOST_ENTRIES]:
                 entry.unlink(missing_ok=True)
+        for left in self._folder.glob(f"*{_UNFINISHED}"):  # by a process that was killed
+            if left.stat().st_mtime < time.time() - _UNFINISHED_S:
+                left.unlink(missing_ok=True)
 
     def _entry(self, path: str | os.PathLike[str], kind: str) -> Path:
         version = f"{onearena.__version__} {kind}".strip()

@@ -7,6 +7,7 @@ from typing import Any
 from onearena.engine.known_sizes import KnownSizes
 from onearena.engine.memory import MethodMemory
 from onearena.engine.tensors import flatten, is_torch, native_inputs, outputs_as
+from onearena.errors import UsageError
 
 DEFAULT_METHOD = "forward"
 
@@ -88,6 +89,8 @@ class Model:
             UnsupportedError: a kernel or a backend is not there.
             UsageError: there is no such method.
         """
+        if not isinstance(name, str):
+            raise UsageError(f"{self.path}: the name of a method is a string, not {name!r}")
         if name not in self._methods:
             self._methods[name] = LoadedMethod(self.path, self._native.method(name))
         return self._methods[name]

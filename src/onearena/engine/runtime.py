@@ -15,7 +15,7 @@ from onearena.engine.description_cache import FileStamp, default_cache
 from onearena.engine.embedding import find_description
 from onearena.engine.model import Model
 from onearena.engine.native import native_module
-from onearena.errors import OnearenaError, UsageError
+from onearena.errors import FormatError, OnearenaError, UsageError
 from onearena.pte.container import PteFile
 from onearena.pte.reader import open_pte
 from onearena.timeline.roles import operator_name
@@ -80,37 +80,56 @@ class Runtime:
 
         Raises:
             UsageError: an option makes no sense.
-            AnalysisError, FormatError, UnsupportedError: the program is corrupt, or holds
-                something that this runtime does not know.
+            AnalysisError, FormatError, UnsupportedError: the program is corrupt, holds something
+                that this runtime does not know, or changes while it is loaded.
         """
         if planning not in _PLANNING:
             raise UsageError(f"planning must be one of {', '.join(_PLANNING)}, not {planning!r}")
-        if not 0 < cached_plans <= _MOST_PLANS:
-            raise UsageError(f"cached_plans must be from 1 to {_MOST_PLANS}, it is {cached_plans}")
-        native = native_module()
-        name = os.fspath(path)
-        files = [os.fspath(file) for file in data_files]
+        if type(cached_plans) is not int or not 0 < cached_plans <= _MOST_PLANS:
+            raise UsageError(
+                f"cached_plans must be from 1 to {_MOST_PLANS}, it is {cached_plans!r}"
+            )
+        if isinstance(data_files, str | bytes | os.PathLike):
+            raise UsageError("data_files is a list of paths, not one path")
+        native, name = native_module(), os.fsdecode(path)
+        files = [os.fsdecode(file) for file in data_files]
         mode = _PLANNING.index(planning)
-        cache = default_cache() if use_cache else None
-        is_static = planning == "static" or not native.plans_xnnpack_workspaces()
-        kind, early = "static" if is_static else "", None
-        description = find_description(path)
-        if description is None and cache is not None:
-            description = cache.get(path, kind)
-        if description is None:
-            stamp = FileStamp.of(path)
-            with open_pte(path) as file:
-                early = _initialise_early(native, file, files, mode)
-                with _without_collection():
-                    description = describe(file, is_static)
-            if cache is not None:
-                cache.put(path, stamp, description, kind)
+        stamp = FileStamp.of(name)
+        description, early = self._describe(name, stamp, files, planning, use_cache)
         if any(namespace in description for namespace in _KERNELS_APART):
             _load_kernels(name)
         loaded = native.load(
-            name, description, self.arena.native, files, mode, cached_plans, unbounded, early
+            name, description, self.arena.native, files, mode, cached_plans, bool(unbounded), early
         )
+        if FileStamp.of(name) != stamp:
+            # what is mapped now may be another file than the one that was described
+            raise FormatError(f"{name}: was replaced or changed while it was loaded")
         return Model(name, loaded)
+
+    def _describe(
+        self,
+        name: str,
+        stamp: FileStamp | None,
+        files: Sequence[str],
+        planning: Planning,
+        use_cache: bool,
+    ) -> tuple[bytes, Any]:
+        """A description of a file of a stamp, and its delegates if they are initialised."""
+        native = native_module()
+        cache = default_cache() if use_cache else None
+        is_static = planning == "static" or not native.plans_xnnpack_workspaces()
+        kind, early = "static" if is_static else "", None
+        description = find_description(name)
+        if description is None and cache is not None:
+            description = cache.get(name, kind)
+        if description is None:
+            with open_pte(name) as file:
+                early = _initialise_early(native, file, files, _PLANNING.index(planning))
+                with _without_collection():
+                    description = describe(file, is_static)
+            if cache is not None:
+                cache.put(name, stamp, description, kind)
+        return description, early
 
 
 @contextlib.contextmanager

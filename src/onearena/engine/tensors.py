@@ -19,13 +19,24 @@ Info = tuple[int, tuple[int, ...], tuple[int, ...], bool]
 
 
 def flatten(values: Iterable[Any]) -> list[Any]:
-    """Inputs as the program wants them: lists, tuples and dicts opened, in order."""
+    """Inputs as the program wants them: lists, tuples and dicts opened, in order.
+
+    Raises:
+        UsageError: they are lists in lists without an end, or nearly so.
+    """
+    try:
+        return _flatten(values)
+    except RecursionError as error:
+        raise UsageError("the inputs are lists in lists in lists, too many to be opened") from error
+
+
+def _flatten(values: Iterable[Any]) -> list[Any]:
     flat: list[Any] = []
     for value in values:
         if isinstance(value, dict):
-            flat += flatten(value.values())
+            flat += _flatten(value.values())
         elif isinstance(value, list | tuple):
-            flat += flatten(value)
+            flat += _flatten(value)
         else:
             flat.append(value)
     return flat
@@ -61,7 +72,9 @@ def native_inputs(
                 given.append(_numpy_input(name, value, order, kept))
             else:
                 given.append(_number(name, value))
-        except (MemoryError, RuntimeError, ValueError) as error:
+        except UsageError:
+            raise
+        except (MemoryError, RuntimeError, TypeError, ValueError) as error:
             # a broadcast too large to be made dense, a tensor without data, ...
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise UsageError(f"{name} cannot be read: {reason}") from error
@@ -69,7 +82,10 @@ def native_inputs(
 
 
 def _number(name: str, value: Any) -> Any:
-    if value is None or isinstance(value, bool | float | str):
+    if isinstance(value, str):
+        value.encode()  # lone surrogates are refused
+        return value
+    if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int) and value in _INT64:
         return value
