@@ -20,6 +20,8 @@ from tests.engine.agreeing import run_call
 
 BOUND = 64
 """Of heights, widths and lengths."""
+_TOLERANCE = 1e-6
+"""Of the largest value of an output."""
 
 
 class Convolutions(Module):
@@ -140,6 +142,16 @@ def at(shapes: Iterable[Sequence[int]]) -> list[Call]:
         for seed, shape in enumerate(shapes)
         for call in random_calls(torch.zeros(*shape), runs=1, seed=seed)
     ]
+
+
+def is_close(found: Sequence[Any], expected: Any) -> bool:
+    """Whether outputs are those of PyTorch, but for the order of sums."""
+    wanted = [its.detach() for its in (expected if isinstance(expected, tuple) else (expected,))]
+    return len(found) == len(wanted) and all(
+        mine.shape == its.shape
+        and float((mine - its).abs().max()) <= _TOLERANCE * max(1.0, float(its.abs().max()))
+        for mine, its in zip(found, wanted, strict=True)
+    )
 
 
 def load(path: Path, planning: Planning = "auto", *, known: bool = True, **options: Any) -> Model:
