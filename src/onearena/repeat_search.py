@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from onearena.delegates.xnnpack.work import MOST_WORK
 from onearena.drafts import Draft, Drafter, best_of
 from onearena.peak import live_bytes
 from onearena.pte.schema import KernelCall
@@ -97,4 +98,4 @@ def _work(method: MethodSteps, instructions: Iterable[int]) -> int:
             tensor = method.tensor(value)
             width = ELEMENT_BYTES.get(tensor.scalar_type, 1)
             total += (tensor_bytes(tensor) or 0) // width
-    return total * _ELEMENT
+    return min(total * _ELEMENT, MOST_WORK)

@@ -10,6 +10,8 @@ from onearena.delegates.xnnpack.operators import SAME_BYTES
 
 _ELEMENT = 4
 """What an element that is only read and written counts, in multiplications."""
+MOST_WORK = 1 << 62
+"""No row takes more: what a corrupt payload says may be no number of floating point."""
 POINTER_BYTES = 8
 POINTER_WORK = 80
 """What a pointer to a pixel counts that is made anew in each run. Measured: U²-Net makes 10.3
@@ -26,8 +28,8 @@ def row_work(graph: Graph, node: Node) -> int:
     dims = graph.values[node.outputs[0]].dims
     elements = prod(dims) // _rows(graph, node)
     if node.kind in SAME_BYTES:
-        return elements
-    return elements * (_ELEMENT + _products(graph, node))
+        return min(elements, MOST_WORK)
+    return min(elements * (_ELEMENT + _products(graph, node)), MOST_WORK)
 
 
 def _rows(graph: Graph, node: Node) -> int:
