@@ -72,8 +72,6 @@ def native_inputs(
                 given.append(_numpy_input(name, value, order, kept))
             else:
                 given.append(_number(name, value))
-        except UsageError:
-            raise
         except (MemoryError, RuntimeError, TypeError, ValueError) as error:
             # a broadcast too large to be made dense, a tensor without data, ...
             reason = (str(error).splitlines() or [type(error).__name__])[0]

@@ -45,12 +45,18 @@ def etrecord_for(
             _by_number(found._instruction_id_to_num_outs_map),
         )
         moved = moved_maps(maps, file.program, file.program, read_record(file))
-    result = found.copy()
+    result = copied(found)
     result._debug_handle_map = moved.handles
     result._delegate_map = moved.delegates
     result._instruction_id_to_num_outs_map = moved.outputs
+    return result
+
+
+def copied(record: Any) -> Any:
+    """An ETRecord without what depends on the order of instructions; what a user added stays."""
+    result = record.copy()
     for name in ("_reference_outputs", "_representative_inputs"):
-        setattr(result, name, getattr(found, name))
+        setattr(result, name, getattr(record, name))
     return result
 
 

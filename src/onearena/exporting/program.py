@@ -11,6 +11,7 @@ from typing import IO, Any
 
 from onearena.errors import RuntimeUnavailableError
 from onearena.exporting.debug_maps import DebugMaps
+from onearena.exporting.etrecord import copied
 from onearena.flatbuf.data import ByteRange, ByteSource
 from onearena.pte.writer import output_path, write_data
 from onearena.results import ProgramReport
@@ -133,9 +134,6 @@ class OptimizedProgram(ExecutorchProgramManager):  # type: ignore[misc] # untype
 
 def _moved_etrecord(record: Any, program: OptimizedProgram) -> Any:
     """The ETRecord of the export with the planned program's maps."""
-    moved = record.copy()
+    moved = copied(record)
     moved.add_executorch_program(program)
-    # what a user added to the record stays
-    for name in ("_reference_outputs", "_representative_inputs"):
-        setattr(moved, name, getattr(record, name))
     return moved

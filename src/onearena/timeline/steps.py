@@ -147,8 +147,8 @@ def method_steps(
     first_step: list[int] = []
     touched = set(inputs)
     edges = boundaries or {}
-    opaque = [k for k, args in enumerate(instructions) if isinstance(args, DelegateCall)]
-    last_opaque = max([k for k in opaque if k not in calls and k not in edges], default=-1)
+    delegated = [k for k, args in enumerate(instructions) if isinstance(args, DelegateCall)]
+    last_opaque = max((k for k in delegated if k not in calls and k not in edges), default=-1)
     for position, args in enumerate(instructions):
         first_step.append(len(steps))
         call = calls.get(position)

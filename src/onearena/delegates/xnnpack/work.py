@@ -27,9 +27,8 @@ def row_work(graph: Graph, node: Node) -> int:
     """Of one row of a node's output; of all of it when it has no rows."""
     dims = graph.values[node.outputs[0]].dims
     elements = prod(dims) // _rows(graph, node)
-    if node.kind in SAME_BYTES:
-        return min(elements, MOST_WORK)
-    return min(elements * (_ELEMENT + _products(graph, node)), MOST_WORK)
+    each = 1 if node.kind in SAME_BYTES else _ELEMENT + _products(graph, node)
+    return min(elements * each, MOST_WORK)
 
 
 def _rows(graph: Graph, node: Node) -> int:
